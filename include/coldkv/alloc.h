@@ -20,8 +20,10 @@ struct ckv_alloc {
     void *ctx;
     /** Returns size bytes aligned to `align` (a power of two), or NULL. size > 0. */
     void *(*allocate)(void *ctx, size_t size, size_t align);
-    /** Grows or shrinks; contents up to the smaller size kept; NULL leaves the old block. */
-    void *(*resize)(void *ctx, void *block, size_t old_size, size_t new_size, size_t align);
+    /** Grows or shrinks; contents up to the smaller size kept; NULL leaves the old block.
+     */
+    void *(*resize)(void *ctx, void *block, size_t old_size, size_t new_size,
+                    size_t align);
     /** Gives a block back; block may be NULL (then size is 0). */
     void (*release)(void *ctx, void *block, size_t size, size_t align);
 };

@@ -55,7 +55,7 @@ struct ckv_tensor {
 
 struct ckv_cache {
     enum ckv_cache_kind kind;
-    uint64_t offset; /**< tokens this cache has seen */
+    uint64_t offset;     /**< tokens this cache has seen */
     uint64_t idx;        /**< rotating kinds: next write row */
     uint64_t max_size;   /**< rotating kinds: window in rows */
     uint32_t group_size; /**< qkv kinds */
@@ -81,7 +81,8 @@ enum ckv_meta_key {
 /** The header's name of a metadata key. Static storage. */
 CKV_API const char *ckv_meta_key_name(enum ckv_meta_key key);
 
-/** One metadata string, UTF-8 without NUL, in the order in which it stands in the file. */
+/** One metadata string, UTF-8 without NUL, in the order in which it stands in the file.
+ */
 struct ckv_meta {
     enum ckv_meta_key key;
     const char *value; /**< NUL-terminated */
@@ -102,7 +103,8 @@ struct ckv_entry {
     size_t cache_count;
 };
 
-/** The metadata value for `key`, or NULL when it is absent. Valid as long as the entry. */
+/** The metadata value for `key`, or NULL when it is absent. Valid as long as the entry.
+ */
 CKV_API const char *ckv_entry_meta(const struct ckv_entry *entry, enum ckv_meta_key key);
 
 /** Sum of all tensors' bytes. The entry must be valid. */
@@ -136,7 +138,8 @@ CKV_API uint64_t ckv_entry_floor(const struct ckv_entry *entry);
 /**
  * The one rule used by find, restore and supersede: of an entry of `length` tokens with
  * this floor, that shares its first `common` tokens with a prompt of `prompt_length`
- * tokens, how many may be reused? One prompt token always stays to be evaluated. 0 = none.
+ * tokens, how many may be reused? One prompt token always stays to be evaluated. 0 =
+ * none.
  */
 CKV_API uint64_t ckv_usable_prefix(uint64_t floor, uint64_t length, uint64_t common,
                                    uint64_t prompt_length);

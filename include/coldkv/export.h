@@ -5,7 +5,8 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define CKV_API __attribute__((visibility("default")))
 #define CKV_WARN_UNUSED __attribute__((warn_unused_result))
-#define CKV_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
+#define CKV_PRINTF(format_index, first)                                                  \
+    __attribute__((format(printf, format_index, first)))
 #else
 #define CKV_API
 #define CKV_WARN_UNUSED

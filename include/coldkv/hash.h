@@ -31,7 +31,8 @@ struct ckv_wyhash_state {
 };
 
 CKV_API void ckv_wyhash_init(struct ckv_wyhash_state *state, uint64_t seed);
-CKV_API void ckv_wyhash_update(struct ckv_wyhash_state *state, const void *data, size_t size);
+CKV_API void ckv_wyhash_update(struct ckv_wyhash_state *state, const void *data,
+                               size_t size);
 /** The hash of all bytes so far. The state is unchanged and may go on. */
 CKV_API uint64_t ckv_wyhash_digest(const struct ckv_wyhash_state *state);
 

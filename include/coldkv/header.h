@@ -21,7 +21,8 @@ extern "C" {
 #define CKV_FILE_ALIGN 16384u
 #define CKV_FORMAT_VERSION 3u
 
-/** Smallest multiple of CKV_FILE_ALIGN that is >= size; UINT64_MAX when it would overflow. */
+/** Smallest multiple of CKV_FILE_ALIGN that is >= size; UINT64_MAX when it would
+ * overflow. */
 CKV_API uint64_t ckv_file_align(uint64_t size);
 
 struct ckv_prefix {
@@ -71,8 +72,8 @@ CKV_API void ckv_header_destroy(struct ckv_header *header);
  * Lays the tensors of `entry` out (sets every tensor's offset) and gives the sizes that
  * follow: header text length, data start, file size. Validates the entry first.
  */
-CKV_API enum ckv_status ckv_header_plan(struct ckv_entry *entry, struct ckv_prefix *prefix,
-                                        uint64_t *file_size,
+CKV_API enum ckv_status ckv_header_plan(struct ckv_entry *entry,
+                                        struct ckv_prefix *prefix, uint64_t *file_size,
                                         struct ckv_error *error) CKV_WARN_UNUSED;
 
 /**

@@ -19,10 +19,10 @@ struct ckv_index;
 
 /** One indexed entry as its owner describes it. */
 struct ckv_index_entry {
-    uint64_t id;        /**< chosen by the owner, unique in this index */
-    uint64_t floor;     /**< shortest prefix it can be cut to */
-    uint64_t bytes;     /**< what a restore would read */
-    uint64_t recency;   /**< larger is newer */
+    uint64_t id;            /**< chosen by the owner, unique in this index */
+    uint64_t floor;         /**< shortest prefix it can be cut to */
+    uint64_t bytes;         /**< what a restore would read */
+    uint64_t recency;       /**< larger is newer */
     const uint32_t *tokens; /**< copied on insert */
     size_t token_count;
 };
@@ -37,7 +37,8 @@ struct ckv_index_match {
 };
 
 /** alloc NULL = default. */
-CKV_API enum ckv_status ckv_index_create(const struct ckv_alloc *alloc, struct ckv_index **out,
+CKV_API enum ckv_status ckv_index_create(const struct ckv_alloc *alloc,
+                                         struct ckv_index **out,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API void ckv_index_destroy(struct ckv_index *index);
 
@@ -70,8 +71,8 @@ CKV_API size_t ckv_index_find(const struct ckv_index *index, const uint32_t *pro
  */
 typedef void (*ckv_index_covered_fn)(void *ctx, uint64_t id);
 CKV_API size_t ckv_index_covered(const struct ckv_index *index, const uint32_t *tokens,
-                                 size_t token_count, uint64_t floor, ckv_index_covered_fn fn,
-                                 void *fn_ctx);
+                                 size_t token_count, uint64_t floor,
+                                 ckv_index_covered_fn fn, void *fn_ctx);
 
 /** Whether some entry serves exactly this prefix: it starts with `tokens` and is either
  *  just as long or can be cut to it. */

@@ -62,7 +62,7 @@ struct ckv_io_space {
 enum ckv_io_open_mode {
     CKV_IO_READ = 1,
     CKV_IO_READ_WRITE = 2,
-    CKV_IO_CREATE_NEW = 3,     /**< read-write; mode 0600; EXISTS when the name is taken */
+    CKV_IO_CREATE_NEW = 3, /**< read-write; mode 0600; EXISTS when the name is taken */
     CKV_IO_CREATE_OR_OPEN = 4, /**< read-write; mode 0600 when it is made */
 };
 
@@ -94,7 +94,8 @@ enum ckv_io_advice {
 enum ckv_io_lock_mode { CKV_IO_LOCK_SHARED = 1, CKV_IO_LOCK_EXCLUSIVE = 2 };
 
 /** Called once per name in a folder ("." and ".." left out, order unspecified). Anything
- *  but OK ends the listing with that status. `type` may be OTHER where only stat knows. */
+ *  but OK ends the listing with that status. `type` may be OTHER where only stat knows.
+ */
 typedef enum ckv_status (*ckv_io_list_fn)(void *ctx, const char *name);
 
 struct ckv_io {
@@ -103,16 +104,18 @@ struct ckv_io {
     const char *name;
 
     /* Folders. open_root is the only one that takes a path. `create` makes the last
-     * component (mode 0700) when it is missing; *made tells whether it did (may be NULL). */
+     * component (mode 0700) when it is missing; *made tells whether it did (may be NULL).
+     */
     enum ckv_status (*open_root)(void *ctx, const char *path, bool create, bool *made,
                                  struct ckv_io_dir *out, struct ckv_error *error);
     enum ckv_status (*open_dir)(void *ctx, struct ckv_io_dir parent, const char *name,
                                 bool create, bool *made, struct ckv_io_dir *out,
                                 struct ckv_error *error);
     void (*close_dir)(void *ctx, struct ckv_io_dir dir);
-    enum ckv_status (*list)(void *ctx, struct ckv_io_dir dir, ckv_io_list_fn fn, void *fn_ctx,
-                            struct ckv_error *error);
-    enum ckv_status (*sync_dir)(void *ctx, struct ckv_io_dir dir, struct ckv_error *error);
+    enum ckv_status (*list)(void *ctx, struct ckv_io_dir dir, ckv_io_list_fn fn,
+                            void *fn_ctx, struct ckv_error *error);
+    enum ckv_status (*sync_dir)(void *ctx, struct ckv_io_dir dir,
+                                struct ckv_error *error);
     enum ckv_status (*space)(void *ctx, struct ckv_io_dir dir, struct ckv_io_space *out,
                              struct ckv_error *error);
 
@@ -125,7 +128,8 @@ struct ckv_io {
                               struct ckv_io_dir to_dir, const char *to,
                               struct ckv_error *error);
     enum ckv_status (*link)(void *ctx, struct ckv_io_dir from_dir, const char *from,
-                            struct ckv_io_dir to_dir, const char *to, struct ckv_error *error);
+                            struct ckv_io_dir to_dir, const char *to,
+                            struct ckv_error *error);
     enum ckv_status (*remove)(void *ctx, struct ckv_io_dir dir, const char *name,
                               struct ckv_error *error);
     enum ckv_status (*remove_dir)(void *ctx, struct ckv_io_dir dir, const char *name,
@@ -136,8 +140,8 @@ struct ckv_io {
                                  enum ckv_io_open_mode mode, struct ckv_io_file *out,
                                  struct ckv_error *error);
     void (*close_file)(void *ctx, struct ckv_io_file file);
-    enum ckv_status (*stat_file)(void *ctx, struct ckv_io_file file, struct ckv_io_stat *out,
-                                 struct ckv_error *error);
+    enum ckv_status (*stat_file)(void *ctx, struct ckv_io_file file,
+                                 struct ckv_io_stat *out, struct ckv_error *error);
     enum ckv_status (*set_mtime)(void *ctx, struct ckv_io_file file, int64_t mtime_ns,
                                  struct ckv_error *error);
     /** Sets the length; what grows reads as zero and takes no space yet. */
@@ -147,15 +151,17 @@ struct ckv_io {
     enum ckv_status (*allocate)(void *ctx, struct ckv_io_file file, uint64_t size_bytes,
                                 struct ckv_error *error);
     /** Data and length reach the medium before it returns. */
-    enum ckv_status (*sync_file)(void *ctx, struct ckv_io_file file, struct ckv_error *error);
-    /** Never waits: AGAIN when another open file holds it. UNSUPPORTED where locks are not.
-     *  A lock belongs to the open file and ends with it. */
-    enum ckv_status (*lock)(void *ctx, struct ckv_io_file file, enum ckv_io_lock_mode mode,
-                            struct ckv_error *error);
-    enum ckv_status (*unlock)(void *ctx, struct ckv_io_file file, struct ckv_error *error);
+    enum ckv_status (*sync_file)(void *ctx, struct ckv_io_file file,
+                                 struct ckv_error *error);
+    /** Never waits: AGAIN when another open file holds it. UNSUPPORTED where locks are
+     * not. A lock belongs to the open file and ends with it. */
+    enum ckv_status (*lock)(void *ctx, struct ckv_io_file file,
+                            enum ckv_io_lock_mode mode, struct ckv_error *error);
+    enum ckv_status (*unlock)(void *ctx, struct ckv_io_file file,
+                              struct ckv_error *error);
     /** A hint; failure is not reported. size 0 = to the end. */
-    void (*advise)(void *ctx, struct ckv_io_file file, uint64_t offset, uint64_t size_bytes,
-                   enum ckv_io_advice advice);
+    void (*advise)(void *ctx, struct ckv_io_file file, uint64_t offset,
+                   uint64_t size_bytes, enum ckv_io_advice advice);
 
     /* Transfers. submit takes all requests or none; wait returns when all of them are
      * complete or failed. Between the two the caller may compute. */
@@ -165,7 +171,8 @@ struct ckv_io {
                             struct ckv_error *error);
 
     /* Process. */
-    enum ckv_status (*random)(void *ctx, void *data, size_t size, struct ckv_error *error);
+    enum ckv_status (*random)(void *ctx, void *data, size_t size,
+                              struct ckv_error *error);
     uint32_t (*effective_uid)(void *ctx);
 };
 
@@ -176,8 +183,8 @@ CKV_API const struct ckv_io *ckv_io_posix(void);
 CKV_API bool ckv_io_name_valid(const char *name);
 
 /* The same operations with names checked. `io` is never NULL. */
-CKV_API enum ckv_status ckv_io_open_root(const struct ckv_io *io, const char *path, bool create,
-                                         bool *made, struct ckv_io_dir *out,
+CKV_API enum ckv_status ckv_io_open_root(const struct ckv_io *io, const char *path,
+                                         bool create, bool *made, struct ckv_io_dir *out,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_io_open_dir(const struct ckv_io *io, struct ckv_io_dir parent,
                                         const char *name, bool create, bool *made,
@@ -201,13 +208,15 @@ CKV_API enum ckv_status ckv_io_stat_name(const struct ckv_io *io, struct ckv_io_
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_io_rename(const struct ckv_io *io, struct ckv_io_dir from_dir,
                                       const char *from, struct ckv_io_dir to_dir,
-                                      const char *to, struct ckv_error *error) CKV_WARN_UNUSED;
+                                      const char *to,
+                                      struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_io_link(const struct ckv_io *io, struct ckv_io_dir from_dir,
-                                    const char *from, struct ckv_io_dir to_dir, const char *to,
+                                    const char *from, struct ckv_io_dir to_dir,
+                                    const char *to,
                                     struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_io_remove(const struct ckv_io *io, struct ckv_io_dir dir,
-                                      const char *name, struct ckv_error *error)
-    CKV_WARN_UNUSED;
+                                      const char *name,
+                                      struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_io_remove_dir(const struct ckv_io *io, struct ckv_io_dir dir,
                                           const char *name,
                                           struct ckv_error *error) CKV_WARN_UNUSED;

@@ -1,7 +1,7 @@
 /*
  * The bridge to llama.cpp: one sequence of a llama_context as an entry of the kind
- * "state", and back. It lives in its own library (coldkv_llama_bridge), so that libcoldkv needs no
- * engine.
+ * "state", and back. It lives in its own library (coldkv_llama_bridge), so that libcoldkv
+ * needs no engine.
  *
  * What it keeps away from libllama: unverified or malformed bytes, sequence ids out of
  * range, states of another model, layout or RoPE setting, states that do not fit, and
@@ -51,8 +51,8 @@ struct ckv_llama;
  * identity. context is borrowed and must outlive the bridge.
  *
  * UNSUPPORTED, with the reason, when the context cannot be persisted faithfully: flash
- * attention left on auto, a layout with several streams, or a model kind that this version
- * does not know how to cut (sliding window, recurrent, hybrid, encoder).
+ * attention left on auto, a layout with several streams, or a model kind that this
+ * version does not know how to cut (sliding window, recurrent, hybrid, encoder).
  */
 CKV_API enum ckv_status ckv_llama_create(struct llama_context *context,
                                          const struct llama_context_params *params,
@@ -65,7 +65,8 @@ CKV_API void ckv_llama_destroy(struct ckv_llama *bridge);
 
 /** Fingerprint, tokenizer hash, model id and canonical description; for ckv_store_open.
  *  Valid as long as the bridge. */
-CKV_API const struct ckv_store_identity *ckv_llama_identity(const struct ckv_llama *bridge);
+CKV_API const struct ckv_store_identity *ckv_llama_identity(
+    const struct ckv_llama *bridge);
 
 /** Exact bytes that a snapshot of the sequence would have now; 0 when it is empty. */
 CKV_API uint64_t ckv_llama_state_bytes(struct ckv_llama *bridge, int32_t sequence);
@@ -77,18 +78,17 @@ struct ckv_llama_snapshot;
  * (evaluated from `tokens`) and be alone in its context. The copy belongs to the
  * snapshot; the sequence may go on at once. One copy of the state is made, no other.
  */
-CKV_API enum ckv_status ckv_llama_snapshot_create(struct ckv_llama *bridge, int32_t sequence,
-                                                  const int32_t *tokens, size_t token_count,
-                                                  struct ckv_llama_snapshot **out,
-                                                  struct ckv_error *error) CKV_WARN_UNUSED;
+CKV_API enum ckv_status ckv_llama_snapshot_create(
+    struct ckv_llama *bridge, int32_t sequence, const int32_t *tokens, size_t token_count,
+    struct ckv_llama_snapshot **out, struct ckv_error *error) CKV_WARN_UNUSED;
 /** NULL is fine. */
 CKV_API void ckv_llama_snapshot_destroy(struct ckv_llama_snapshot *snapshot);
 /** What to store; both are valid as long as the snapshot. The source may be read from any
  *  thread. */
-CKV_API const struct ckv_entry *
-ckv_llama_snapshot_entry(const struct ckv_llama_snapshot *snapshot);
-CKV_API const struct ckv_source *
-ckv_llama_snapshot_source(const struct ckv_llama_snapshot *snapshot);
+CKV_API const struct ckv_entry *ckv_llama_snapshot_entry(
+    const struct ckv_llama_snapshot *snapshot);
+CKV_API const struct ckv_source *ckv_llama_snapshot_source(
+    const struct ckv_llama_snapshot *snapshot);
 
 /**
  * Restores the longest usable prefix of `prompt` into `sequence`, which is cleared first.
@@ -97,10 +97,10 @@ ckv_llama_snapshot_source(const struct ckv_llama_snapshot *snapshot);
  * failures also leave the sequence empty. Entries that libllama refuses although their
  * bytes verified are set aside.
  */
-CKV_API enum ckv_status ckv_llama_restore(struct ckv_llama *bridge, struct ckv_store *store,
-                                          const char *ns, int32_t sequence,
-                                          const int32_t *prompt, size_t prompt_length,
-                                          struct ckv_restored *out,
+CKV_API enum ckv_status ckv_llama_restore(struct ckv_llama *bridge,
+                                          struct ckv_store *store, const char *ns,
+                                          int32_t sequence, const int32_t *prompt,
+                                          size_t prompt_length, struct ckv_restored *out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
- * The reader: one file, nothing in it trusted. Opening reads and checks prefix and header;
- * a restore then is a transaction into a sink:
+ * The reader: one file, nothing in it trusted. Opening reads and checks prefix and
+ * header; a restore then is a transaction into a sink:
  *
  *     begin -> step, step, ... -> finish      or abort at any time
  *
@@ -49,8 +49,8 @@ CKV_API enum ckv_status ckv_reader_touch(struct ckv_reader *reader, int64_t mtim
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 
 struct ckv_restore_options {
-    size_t size;        /**< sizeof this struct; set by ckv_restore_options_init */
-    bool verify;        /**< default true; ignored (true) when the entry has `state` caches */
+    size_t size; /**< sizeof this struct; set by ckv_restore_options_init */
+    bool verify; /**< default true; ignored (true) when the entry has `state` caches */
     size_t chunk_bytes; /**< bytes per step; 0 = CKV_CHUNK_BYTES_DEFAULT */
 };
 
@@ -66,8 +66,8 @@ CKV_API enum ckv_status ckv_restore_begin(struct ckv_reader *reader,
                                           struct ckv_restore **out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
 
-/** Reads and hashes at most one chunk. *more = false: only finish is left. After a failure
- *  only abort is allowed. CORRUPT names the tensor whose hash differs. */
+/** Reads and hashes at most one chunk. *more = false: only finish is left. After a
+ * failure only abort is allowed. CORRUPT names the tensor whose hash differs. */
 CKV_API enum ckv_status ckv_restore_step(struct ckv_restore *restore, bool *more,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 
@@ -92,8 +92,9 @@ typedef enum ckv_status (*ckv_progress_fn)(void *ctx, uint64_t done_bytes,
  * *nonzero_padding (may be NULL) tells whether bytes that the format leaves unused hold
  * something: legal, but no writer does it.
  */
-CKV_API enum ckv_status ckv_reader_verify(struct ckv_reader *reader, ckv_progress_fn progress,
-                                          void *progress_ctx, bool *nonzero_padding,
+CKV_API enum ckv_status ckv_reader_verify(struct ckv_reader *reader,
+                                          ckv_progress_fn progress, void *progress_ctx,
+                                          bool *nonzero_padding,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
 
 /** A source that reads tensors out of `reader` (for repacking). `buffer` of `size` bytes
@@ -105,7 +106,8 @@ struct ckv_reader_source {
     void *buffer;
     size_t size;
 };
-CKV_API void ckv_source_from_reader(struct ckv_reader_source *storage, struct ckv_source *out);
+CKV_API void ckv_source_from_reader(struct ckv_reader_source *storage,
+                                    struct ckv_source *out);
 
 #ifdef __cplusplus
 }

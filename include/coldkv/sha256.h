@@ -26,8 +26,8 @@ CKV_API enum ckv_status ckv_sha256_create(const struct ckv_alloc *alloc,
                                           struct ckv_sha256 **out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_sha256_update(struct ckv_sha256 *state, const void *data,
-                                          size_t size, struct ckv_error *error)
-    CKV_WARN_UNUSED;
+                                          size_t size,
+                                          struct ckv_error *error) CKV_WARN_UNUSED;
 /** The digest as hex text. The state is used up; only destroy is allowed. */
 CKV_API enum ckv_status ckv_sha256_finish(struct ckv_sha256 *state,
                                           char text[CKV_SHA256_TEXT_SIZE],

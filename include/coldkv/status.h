@@ -18,28 +18,29 @@ extern "C" {
 #endif
 
 /* code, value, short name, what it means */
-#define CKV_STATUS_LIST(X)                                                                 \
-    X(CKV_OK, 0, "ok", "success")                                                          \
-    /* outcomes */                                                                         \
-    X(CKV_NOTFOUND, 1, "notfound", "no such entry, file or prefix")                        \
-    X(CKV_AGAIN, 2, "again", "busy now, worth another try")                                \
-    X(CKV_FULL, 3, "full", "refused: does not fit under the cap or the free-space floor")  \
-    X(CKV_EXISTS, 4, "exists", "already there")                                            \
-    X(CKV_CANCELLED, 5, "cancelled", "stopped by the caller or by a deadline")             \
-    X(CKV_VANISHED, 6, "vanished", "the file went away between lookup and use")            \
-    X(CKV_REFUSED, 7, "refused", "the engine or a rule declined the entry")                \
-    /* failures */                                                                         \
-    X(CKV_IO, 20, "io", "an operating system call failed")                                 \
-    X(CKV_NOSPACE, 21, "nospace", "the file system or a quota is full")                    \
-    X(CKV_NOMEM, 22, "nomem", "out of memory")                                             \
-    X(CKV_CORRUPT, 23, "corrupt", "contents contradict their hash or structure")           \
-    X(CKV_VERSION, 24, "version", "another format version")                                \
-    X(CKV_FOREIGN, 25, "foreign", "not ours: other magic, identity, namespace or kind")    \
-    X(CKV_DENIED, 26, "denied", "permission or trust rule")                                \
-    X(CKV_TOOBIG, 27, "toobig", "beyond a stated limit")                                   \
-    X(CKV_UNSUPPORTED, 28, "unsupported", "the platform or the model cannot do this")      \
-    X(CKV_ENGINE, 29, "engine", "the inference engine reported a failure")                 \
-    /* misuse */                                                                           \
+#define CKV_STATUS_LIST(X)                                                               \
+    X(CKV_OK, 0, "ok", "success")                                                        \
+    /* outcomes */                                                                       \
+    X(CKV_NOTFOUND, 1, "notfound", "no such entry, file or prefix")                      \
+    X(CKV_AGAIN, 2, "again", "busy now, worth another try")                              \
+    X(CKV_FULL, 3, "full",                                                               \
+      "refused: does not fit under the cap or the free-space floor")                     \
+    X(CKV_EXISTS, 4, "exists", "already there")                                          \
+    X(CKV_CANCELLED, 5, "cancelled", "stopped by the caller or by a deadline")           \
+    X(CKV_VANISHED, 6, "vanished", "the file went away between lookup and use")          \
+    X(CKV_REFUSED, 7, "refused", "the engine or a rule declined the entry")              \
+    /* failures */                                                                       \
+    X(CKV_IO, 20, "io", "an operating system call failed")                               \
+    X(CKV_NOSPACE, 21, "nospace", "the file system or a quota is full")                  \
+    X(CKV_NOMEM, 22, "nomem", "out of memory")                                           \
+    X(CKV_CORRUPT, 23, "corrupt", "contents contradict their hash or structure")         \
+    X(CKV_VERSION, 24, "version", "another format version")                              \
+    X(CKV_FOREIGN, 25, "foreign", "not ours: other magic, identity, namespace or kind")  \
+    X(CKV_DENIED, 26, "denied", "permission or trust rule")                              \
+    X(CKV_TOOBIG, 27, "toobig", "beyond a stated limit")                                 \
+    X(CKV_UNSUPPORTED, 28, "unsupported", "the platform or the model cannot do this")    \
+    X(CKV_ENGINE, 29, "engine", "the inference engine reported a failure")               \
+    /* misuse */                                                                         \
     X(CKV_INVALID, 40, "invalid", "an argument breaks the function's contract")
 
 enum ckv_status {
@@ -81,17 +82,17 @@ CKV_API enum ckv_status ckv_error_set(struct ckv_error *error, enum ckv_status s
                                       const char *format, ...) CKV_PRINTF(3, 4);
 
 /** As ckv_error_set, with an errno value; the text gets ": <strerror>" appended. */
-CKV_API enum ckv_status ckv_error_set_errno(struct ckv_error *error, enum ckv_status status,
-                                            int os_errno, const char *format, ...)
-    CKV_PRINTF(4, 5);
+CKV_API enum ckv_status ckv_error_set_errno(struct ckv_error *error,
+                                            enum ckv_status status, int os_errno,
+                                            const char *format, ...) CKV_PRINTF(4, 5);
 
 /** Puts "<formatted>: " before the text that is there. The status stays. */
 CKV_API void ckv_error_prefix(struct ckv_error *error, const char *format, ...)
     CKV_PRINTF(2, 3);
 
 /** The status that an errno value stands for: ENOSPC and EDQUOT are NOSPACE, ENOENT is
- *  NOTFOUND, ENOMEM is NOMEM, EACCES, EPERM, EROFS and ELOOP are DENIED, EEXIST is EXISTS,
- *  EWOULDBLOCK is AGAIN, ESTALE is VANISHED, all others IO. */
+ *  NOTFOUND, ENOMEM is NOMEM, EACCES, EPERM, EROFS and ELOOP are DENIED, EEXIST is
+ * EXISTS, EWOULDBLOCK is AGAIN, ESTALE is VANISHED, all others IO. */
 CKV_API enum ckv_status ckv_status_from_errno(int os_errno);
 
 #ifdef __cplusplus

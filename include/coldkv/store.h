@@ -9,8 +9,8 @@
  * The rule behind everything: a fault of the store becomes "no hit" or "not stored",
  * never a failed request and never a wrong token.
  *
- * A store is thread safe. It holds no lock while it reads or writes tensors or calls back.
- * It is not fork-safe: open it after the fork.
+ * A store is thread safe. It holds no lock while it reads or writes tensors or calls
+ * back. It is not fork-safe: open it after the fork.
  */
 #ifndef COLDKV_STORE_H
 #define COLDKV_STORE_H
@@ -43,13 +43,13 @@ struct ckv_store_identity {
     const char *fingerprint;    /**< names weights, layout, engine: a folder name */
     const char *tokenizer_hash; /**< opaque */
     const char *model_id;       /**< for people; written, not compared */
-    const char *description;    /**< optional canonical JSON behind the fingerprint; kept as
-                                     identity.json */
+    const char *description; /**< optional canonical JSON behind the fingerprint; kept as
+                                  identity.json */
 };
 
 struct ckv_store_options {
-    size_t size;                   /**< sizeof this struct; set by ckv_store_options_init */
-    const struct ckv_io *io;       /**< NULL = ckv_io_posix() */
+    size_t size;             /**< sizeof this struct; set by ckv_store_options_init */
+    const struct ckv_io *io; /**< NULL = ckv_io_posix() */
     const struct ckv_clock *clock; /**< NULL = ckv_clock_system() */
     const struct ckv_alloc *alloc; /**< NULL = ckv_alloc_default() */
     struct ckv_log log;            /**< copied */
@@ -61,7 +61,8 @@ struct ckv_store_options {
     uint64_t free_floor_bytes;
     bool init;             /**< accept a directory that is neither empty nor a store */
     bool allow_shared_dir; /**< accept a directory owned or writable by others */
-    bool single_process;   /**< accept a file system without locks; no one else may use it */
+    bool
+        single_process; /**< accept a file system without locks; no one else may use it */
 };
 
 CKV_API void ckv_store_options_init(struct ckv_store_options *options);
@@ -101,19 +102,21 @@ struct ckv_candidate {
 CKV_API enum ckv_status ckv_store_find(struct ckv_store *store, const char *ns,
                                        const uint32_t *prompt, size_t prompt_length,
                                        struct ckv_candidate *out, size_t capacity,
-                                       size_t *count, struct ckv_error *error)
-    CKV_WARN_UNUSED;
+                                       size_t *count,
+                                       struct ckv_error *error) CKV_WARN_UNUSED;
 
 /** What an engine offers for a restore. */
 struct ckv_restore_target {
     void *ctx;
-    /** An entry's header is read and its identity holds: gives a sink that can take all of
-     *  its tensors. REFUSED (kind or size not for this engine): the next one is tried.
-     *  Called at most once per entry; after it either accept or the sink's drop follows. */
+    /** An entry's header is read and its identity holds: gives a sink that can take all
+     * of its tensors. REFUSED (kind or size not for this engine): the next one is tried.
+     *  Called at most once per entry; after it either accept or the sink's drop follows.
+     */
     enum ckv_status (*prepare)(void *ctx, const struct ckv_entry *entry, uint64_t prefix,
                                struct ckv_sink *sink, struct ckv_error *error);
-    /** Optional: everything was read and verified; takes it over. CORRUPT: the entry is set
-     *  aside for good and the next one tried. Any other failure: the next one is tried. */
+    /** Optional: everything was read and verified; takes it over. CORRUPT: the entry is
+     * set aside for good and the next one tried. Any other failure: the next one is
+     * tried. */
     enum ckv_status (*accept)(void *ctx, const struct ckv_entry *entry, uint64_t prefix,
                               struct ckv_error *error);
 };
@@ -129,9 +132,9 @@ struct ckv_restored {
 
 /**
  * Restores the best entry for a prompt: find, open, compare identity and tokens with what
- * was read, touch, read and verify all, accept. Tries at most 3 entries; proven corruption
- * sets an entry aside, everything else leaves it alone. NOTFOUND = miss (with the last
- * reason in error); the caller then evaluates the prompt.
+ * was read, touch, read and verify all, accept. Tries at most 3 entries; proven
+ * corruption sets an entry aside, everything else leaves it alone. NOTFOUND = miss (with
+ * the last reason in error); the caller then evaluates the prompt.
  */
 CKV_API enum ckv_status ckv_store_restore(struct ckv_store *store, const char *ns,
                                           const uint32_t *prompt, size_t prompt_length,
@@ -139,9 +142,10 @@ CKV_API enum ckv_status ckv_store_restore(struct ckv_store *store, const char *n
                                           struct ckv_restored *out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
 
-/** Whether a durable entry already serves exactly these tokens and its file still exists. */
-CKV_API bool ckv_store_covers(struct ckv_store *store, const char *ns, const uint32_t *tokens,
-                              size_t token_count);
+/** Whether a durable entry already serves exactly these tokens and its file still exists.
+ */
+CKV_API bool ckv_store_covers(struct ckv_store *store, const char *ns,
+                              const uint32_t *tokens, size_t token_count);
 
 struct ckv_put_options {
     size_t size;      /**< sizeof this struct; set by ckv_put_options_init */
@@ -156,7 +160,7 @@ CKV_API void ckv_put_options_init(struct ckv_put_options *options);
 struct ckv_stored {
     uint64_t id;
     uint64_t file_bytes;
-    uint64_t written_bytes;   /**< 0 when it was durable already */
+    uint64_t written_bytes;    /**< 0 when it was durable already */
     uint32_t superseded_count; /**< entries that this one covers and that were removed */
     int64_t elapsed_ns;
 };
@@ -164,11 +168,11 @@ struct ckv_stored {
 struct ckv_put;
 
 /**
- * Begins to store an entry. The caller fills tokens and caches; metadata and createdAt are
- * the store's. entry and source are borrowed until commit or abort. Refused here, before
- * anything is on disk: CORRUPT/FOREIGN/INVALID (the entry breaks a rule), FULL (larger
- * than the cap). Admission (room under cap and floor, eviction) happens in the first step
- * and may answer FULL, AGAIN or NOSPACE there. options NULL = defaults.
+ * Begins to store an entry. The caller fills tokens and caches; metadata and createdAt
+ * are the store's. entry and source are borrowed until commit or abort. Refused here,
+ * before anything is on disk: CORRUPT/FOREIGN/INVALID (the entry breaks a rule), FULL
+ * (larger than the cap). Admission (room under cap and floor, eviction) happens in the
+ * first step and may answer FULL, AGAIN or NOSPACE there. options NULL = defaults.
  */
 CKV_API enum ckv_status ckv_put_begin(struct ckv_store *store, const char *ns,
                                       const struct ckv_entry *entry,
@@ -177,8 +181,8 @@ CKV_API enum ckv_status ckv_put_begin(struct ckv_store *store, const char *ns,
                                       struct ckv_put **out,
                                       struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_writer_step ckv_put_next(const struct ckv_put *put);
-CKV_API enum ckv_status ckv_put_step(struct ckv_put *put, struct ckv_error *error)
-    CKV_WARN_UNUSED;
+CKV_API enum ckv_status ckv_put_step(struct ckv_put *put,
+                                     struct ckv_error *error) CKV_WARN_UNUSED;
 /** Runs what is left; durable when OK. Ends the put in either case. out may be NULL. */
 CKV_API enum ckv_status ckv_put_commit(struct ckv_put *put, struct ckv_stored *out,
                                        struct ckv_error *error) CKV_WARN_UNUSED;
@@ -202,13 +206,13 @@ CKV_API enum ckv_status ckv_store_remove(struct ckv_store *store, uint64_t id,
 struct ckv_store_stats {
     uint64_t entries;               /**< of this identity, all namespaces */
     uint64_t longest_prefix_tokens; /**< the longest of them */
-    uint64_t used_bytes;            /**< everything under the directory, at the last look */
+    uint64_t used_bytes; /**< everything under the directory, at the last look */
     uint64_t cap_bytes;
     uint64_t free_floor_bytes;
     uint64_t restores;
     uint64_t restored_bytes;
     int64_t restore_last_ns;
-    uint64_t misses;          /**< restores that found nothing */
+    uint64_t misses;           /**< restores that found nothing */
     uint64_t restore_failures; /**< candidates that could not be used, for any reason */
     uint64_t puts;
     uint64_t written_bytes;

@@ -4,7 +4,8 @@
  * staging buffer in front of device memory are served without a copy of the whole.
  *
  * `cache` and `tensor` are the numbers in the entry; offsets and sizes are bytes of that
- * tensor in row-major order. Callbacks return a status; anything but OK ends the transfer.
+ * tensor in row-major order. Callbacks return a status; anything but OK ends the
+ * transfer.
  */
 #ifndef COLDKV_TRANSFER_H
 #define COLDKV_TRANSFER_H
@@ -48,8 +49,8 @@ struct ckv_sink {
     enum ckv_status (*lend)(void *ctx, size_t cache, size_t tensor, uint64_t offset,
                             size_t wanted, void **data, size_t *size,
                             struct ckv_error *error);
-    /** Optional: the lent bytes are filled. They are not verified yet: nothing may be used
-     *  before the restore's finish said OK. */
+    /** Optional: the lent bytes are filled. They are not verified yet: nothing may be
+     * used before the restore's finish said OK. */
     enum ckv_status (*took)(void *ctx, size_t cache, size_t tensor, uint64_t offset,
                             size_t size, struct ckv_error *error);
     /** Optional: the restore failed or was aborted; forget everything that was lent. */
@@ -66,12 +67,14 @@ struct ckv_memory_source {
 CKV_API void ckv_source_from_memory(const struct ckv_memory_source *memory,
                                     struct ckv_source *out);
 
-/** A sink into plain memory; tensors[i] as above, each at least as large as its tensor. */
+/** A sink into plain memory; tensors[i] as above, each at least as large as its tensor.
+ */
 struct ckv_memory_sink {
     const struct ckv_entry *entry;
     void *const *tensors;
 };
-CKV_API void ckv_sink_to_memory(const struct ckv_memory_sink *memory, struct ckv_sink *out);
+CKV_API void ckv_sink_to_memory(const struct ckv_memory_sink *memory,
+                                struct ckv_sink *out);
 
 #ifdef __cplusplus
 }

@@ -57,13 +57,14 @@ struct ckv_writer_options {
     size_t size; /**< sizeof this struct; set by ckv_writer_options_init */
     const struct ckv_alloc *alloc; /**< NULL = ckv_alloc_default() */
     const struct ckv_clock *clock; /**< for createdAt; NULL = ckv_clock_system() */
-    uint64_t max_file_bytes;       /**< larger is refused at begin with TOOBIG; 0 = no limit */
-    size_t chunk_bytes;            /**< 0 = CKV_CHUNK_BYTES_DEFAULT */
-    uint64_t sync_every_bytes;     /**< data sync after so many bytes; 0 = only at the end */
-    bool replace;                  /**< an existing final name is replaced, else EXISTS */
+    uint64_t max_file_bytes; /**< larger is refused at begin with TOOBIG; 0 = no limit */
+    size_t chunk_bytes;      /**< 0 = CKV_CHUNK_BYTES_DEFAULT */
+    uint64_t sync_every_bytes; /**< data sync after so many bytes; 0 = only at the end */
+    bool replace;              /**< an existing final name is replaced, else EXISTS */
     ckv_gate_fn gate;
     void *gate_ctx;
-    ckv_open_temporary_fn open_temporary; /**< NULL = ".<uuid>.part", created and locked */
+    ckv_open_temporary_fn
+        open_temporary; /**< NULL = ".<uuid>.part", created and locked */
     void *open_temporary_ctx;
 };
 
@@ -114,15 +115,17 @@ CKV_API enum ckv_status ckv_save(const struct ckv_io *io, struct ckv_io_dir dir,
                                  const struct ckv_writer_options *options,
                                  struct ckv_error *error) CKV_WARN_UNUSED;
 
-/** Creates `.<uuid>.part` in dir: exclusively, mode 0600, locked, and makes sure it was not
- *  swept between the two. What a writer does when its options name no other way. */
-CKV_API enum ckv_status ckv_temporary_create(const struct ckv_io *io, struct ckv_io_dir dir,
+/** Creates `.<uuid>.part` in dir: exclusively, mode 0600, locked, and makes sure it was
+ * not swept between the two. What a writer does when its options name no other way. */
+CKV_API enum ckv_status ckv_temporary_create(const struct ckv_io *io,
+                                             struct ckv_io_dir dir,
                                              struct ckv_temporary *out,
                                              struct ckv_error *error) CKV_WARN_UNUSED;
 
 #define CKV_UUID_TEXT_SIZE 37
 /** A random (version 4) UUID as text with terminator. */
-CKV_API enum ckv_status ckv_uuid_create(const struct ckv_io *io, char text[CKV_UUID_TEXT_SIZE],
+CKV_API enum ckv_status ckv_uuid_create(const struct ckv_io *io,
+                                        char text[CKV_UUID_TEXT_SIZE],
                                         struct ckv_error *error) CKV_WARN_UNUSED;
 
 #ifdef __cplusplus

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 /* On in every build: cheap invariants whose breach would write wrong bytes. */
-#define CKV_ASSERT(condition)                                                              \
-    do {                                                                                   \
-        if (!(condition)) abort();                                                         \
+#define CKV_ASSERT(condition)                                                            \
+    do {                                                                                 \
+        if (!(condition))                                                                \
+            abort();                                                                     \
     } while (0)
 
 #endif

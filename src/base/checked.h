@@ -14,7 +14,8 @@ static inline bool ckvi_add_u64(uint64_t a, uint64_t b, uint64_t *out)
 
 static inline bool ckvi_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
-    if (a != 0 && b > UINT64_MAX / a) return false;
+    if (a != 0 && b > UINT64_MAX / a)
+        return false;
     *out = a * b;
     return true;
 }
@@ -27,7 +28,8 @@ static inline bool ckvi_add_size(size_t a, size_t b, size_t *out)
 
 static inline bool ckvi_mul_size(size_t a, size_t b, size_t *out)
 {
-    if (a != 0 && b > SIZE_MAX / a) return false;
+    if (a != 0 && b > SIZE_MAX / a)
+        return false;
     *out = a * b;
     return true;
 }

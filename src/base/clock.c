@@ -1,7 +1,7 @@
 /*
- * Owns the system's clocks. clock_gettime on these two cannot fail on a supported system; if it
- * does, time stands still at 0, which every caller survives (nothing is deleted by age
- * alone without a second look).
+ * Owns the system's clocks. clock_gettime on these two cannot fail on a supported system;
+ * if it does, time stands still at 0, which every caller survives (nothing is deleted by
+ * age alone without a second look).
  */
 #include "base/clock.h"
 
@@ -14,7 +14,8 @@
 static int64_t read_clock(clockid_t id)
 {
     struct timespec now = {0, 0};
-    if (clock_gettime(id, &now) != 0) return 0;
+    if (clock_gettime(id, &now) != 0)
+        return 0;
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
@@ -34,11 +35,11 @@ static void system_sleep(void *ctx, int64_t duration_ns)
 {
     struct timespec left;
     (void)ctx;
-    if (duration_ns <= 0) return;
+    if (duration_ns <= 0)
+        return;
     left.tv_sec = (time_t)(duration_ns / NS_PER_S);
     left.tv_nsec = (long)(duration_ns % NS_PER_S);
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
 static const struct ckv_clock system_clock = {NULL, system_realtime, system_monotonic,

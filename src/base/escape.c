@@ -1,6 +1,6 @@
 /*
- * Owns the one way in which bytes from a file or a directory get into messages: nothing that
- * a terminal or a log reader could take for a command passes.
+ * Owns the one way in which bytes from a file or a directory get into messages: nothing
+ * that a terminal or a log reader could take for a command passes.
  */
 #include "base/escape.h"
 
@@ -40,7 +40,8 @@ const char *ckvi_escape(const void *text, size_t size, char *out, size_t capacit
         }
         memcpy(out + used, form, length);
         used += length;
-        if (used + sizeof dots <= capacity) fits = used;
+        if (used + sizeof dots <= capacity)
+            fits = used;
     }
     out[used] = '\0';
     return out;

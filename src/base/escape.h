@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /* Writes `size` bytes of `text` to out (capacity > 0, always terminated): printable ASCII
- * except backslash as it is, everything else as \xNN. What does not fit ends in "...". Returns
- * out. */
+ * except backslash as it is, everything else as \xNN. What does not fit ends in "...".
+ * Returns out. */
 const char *ckvi_escape(const void *text, size_t size, char *out, size_t capacity);
 /* The same for a C string. */
 const char *ckvi_escape_string(const char *text, char *out, size_t capacity);

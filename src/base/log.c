@@ -12,7 +12,8 @@ void ckvi_log(const struct ckv_log *log, enum ckv_log_level level, const char *i
 {
     char text[1024];
     va_list arguments;
-    if (!log || !log->fn || level > log->level) return;
+    if (!log || !log->fn || level > log->level)
+        return;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);

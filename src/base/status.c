@@ -18,8 +18,8 @@ const char *ckv_version(void)
 const char *ckv_status_name(enum ckv_status status)
 {
     switch (status) {
-#define STATUS_NAME(code, value, name, text)                                               \
-    case code:                                                                             \
+#define STATUS_NAME(code, value, name, text)                                             \
+    case code:                                                                           \
         return name;
         CKV_STATUS_LIST(STATUS_NAME)
 #undef STATUS_NAME
@@ -30,8 +30,8 @@ const char *ckv_status_name(enum ckv_status status)
 const char *ckv_status_text(enum ckv_status status)
 {
     switch (status) {
-#define STATUS_TEXT(code, value, name, text)                                               \
-    case code:                                                                             \
+#define STATUS_TEXT(code, value, name, text)                                             \
+    case code:                                                                           \
         return text;
         CKV_STATUS_LIST(STATUS_TEXT)
 #undef STATUS_TEXT
@@ -41,7 +41,8 @@ const char *ckv_status_text(enum ckv_status status)
 
 void ckv_error_clear(struct ckv_error *error)
 {
-    if (!error) return;
+    if (!error)
+        return;
     error->status = CKV_OK;
     error->os_errno = 0;
     error->file_offset = -1;
@@ -61,7 +62,8 @@ enum ckv_status ckv_error_set(struct ckv_error *error, enum ckv_status status,
                               const char *format, ...)
 {
     va_list arguments;
-    if (!error) return status;
+    if (!error)
+        return status;
     va_start(arguments, format);
     set_text(error, status, 0, format, arguments);
     va_end(arguments);
@@ -74,7 +76,8 @@ enum ckv_status ckv_error_set_errno(struct ckv_error *error, enum ckv_status sta
     va_list arguments;
     size_t used;
     char reason[128] = "";
-    if (!error) return status;
+    if (!error)
+        return status;
     va_start(arguments, format);
     set_text(error, status, os_errno, format, arguments);
     va_end(arguments);
@@ -83,7 +86,8 @@ enum ckv_status ckv_error_set_errno(struct ckv_error *error, enum ckv_status sta
     (void)snprintf(error->text + used, sizeof error->text - used, ": %s",
                    strerror_r(os_errno, reason, sizeof reason));
 #else
-    if (strerror_r(os_errno, reason, sizeof reason) != 0) reason[0] = '\0';
+    if (strerror_r(os_errno, reason, sizeof reason) != 0)
+        reason[0] = '\0';
     (void)snprintf(error->text + used, sizeof error->text - used, ": %s", reason);
 #endif
     return status;
@@ -94,7 +98,8 @@ void ckv_error_prefix(struct ckv_error *error, const char *format, ...)
     char old[CKV_ERROR_TEXT_SIZE];
     va_list arguments;
     size_t used;
-    if (!error) return;
+    if (!error)
+        return;
     memcpy(old, error->text, sizeof old);
     va_start(arguments, format);
     (void)vsnprintf(error->text, sizeof error->text, format, arguments);
