@@ -118,8 +118,14 @@ endif()
 
 if(TARGET coldkv_llama)
   set(COLDKV_HAVE_LLAMA ON)
-  # An installed program finds the libllama that it was linked with.
+  # An installed program finds the libllama that it was linked with. The path that is meant
+  # to be rewritten at install time ends in an empty entry, the current folder: anyone's
+  # libstdc++ there would be loaded. So the final path is written at once, where nothing of
+  # ours is loaded from the build folder.
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  if(NOT BUILD_SHARED_LIBS)
+    set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+  endif()
 elseif(COLDKV_LLAMA STREQUAL "ON")
   message(FATAL_ERROR
     "COLDKV_LLAMA=ON, but there is no libllama. Run scripts/setup.sh, or name yours with "
