@@ -25,8 +25,8 @@ extern "C" {
 
 /** Rows that a cache grows by. */
 #define CKV_CACHE_STEP 256u
-/** Most arrays in one cache. */
-#define CKV_CACHE_ARRAYS_MAX 6
+/** Most arrays in one live cache; kinds but ssm have 2, 5 or 6. */
+#define CKV_CACHE_ARRAYS_MAX 16
 /** Room for any signature with its terminator. */
 #define CKV_SIGNATURE_SIZE 48
 
@@ -88,7 +88,8 @@ CKV_API enum ckv_status ckv_cache_append_quantized(
     const struct ckv_array *values, struct ckv_array *out,
     struct ckv_error *error) CKV_WARN_UNUSED;
 
-/** ssm: replaces slot 0 (conv) or 1 (recurrent) by a reference to `array`. */
+/** ssm: replaces slot 0 (conv) or 1 (recurrent) by a reference to `array`; a model with
+ *  more state uses further slots, up to CKV_CACHE_ARRAYS_MAX. */
 CKV_API enum ckv_status ckv_cache_set_slot(struct ckv_live_cache *cache, size_t slot,
                                            const struct ckv_array *array,
                                            struct ckv_error *error) CKV_WARN_UNUSED;
@@ -104,9 +105,9 @@ CKV_API bool ckv_cache_is_trimmable(const struct ckv_live_cache *cache);
 CKV_API enum ckv_status ckv_cache_trim(struct ckv_live_cache *cache, uint64_t n,
                                        uint64_t *dropped,
                                        struct ckv_error *error) CKV_WARN_UNUSED;
-/** Takes back up to n of the tokens of the last multi-token append of a rotating kind
- *  (speculative decoding), also after the ring is full: at most L-1, and only right after
- *  that append; REFUSED otherwise. */
+/** Takes back tokens of the last multi-token append of a rotating kind (speculative
+ *  decoding), also after the ring is full: min(n, L-1) of them, *dropped says how many.
+ *  REFUSED when the last change was not such an append. */
 CKV_API enum ckv_status ckv_cache_bypass_trim(struct ckv_live_cache *cache, uint64_t n,
                                               uint64_t *dropped,
                                               struct ckv_error *error) CKV_WARN_UNUSED;
@@ -151,6 +152,13 @@ CKV_API enum ckv_status ckv_cache_convert(struct ckv_live_cache *cache,
 CKV_API enum ckv_status ckv_cache_fetch(const struct ckv_live_cache *cache,
                                         struct ckv_array *keys, struct ckv_array *values,
                                         struct ckv_error *error) CKV_WARN_UNUSED;
+
+/** turboquant: keys decoded, values decoded but not rotated back (see
+ * <coldkv/turboquant.h>, deferred decode); bfloat16. New arrays. */
+CKV_API enum ckv_status ckv_cache_fetch_deferred(const struct ckv_live_cache *cache,
+                                                 struct ckv_array *keys,
+                                                 struct ckv_array *values,
+                                                 struct ckv_error *error) CKV_WARN_UNUSED;
 
 /**
  * Snapshots a list: out[i] shares the buffers of caches[i]. kv, qkv and turboquant clones

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/checked.h"
+#include "tensor/rows.h"
 #include "tensor/strided.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -480,4 +481,19 @@ uint64_t ckv_array_capacity(const struct ckv_array *array)
     if (array->sealed || !spans_rows(array, &end))
         return rows;
     return rows + (array->buffer->shape[array->buffer->row_axis] - end);
+}
+
+void *ckvi_array_at(const struct ckv_array *array, uint64_t b, uint64_t h, uint64_t row)
+{
+    CKV_ASSERT(array->rank == 4);
+    return first_byte(array) +
+           (b * array->stride[0] + h * array->stride[1] + row * array->stride[2]) *
+               ckv_dtype_size(array->dtype);
+}
+
+void ckvi_array_extend(struct ckv_array *array, uint64_t rows)
+{
+    CKV_ASSERT(rows <= array->claimed_rows);
+    array->shape[array->buffer->row_axis] += rows;
+    array->claimed_rows -= rows;
 }
