@@ -47,6 +47,7 @@ check:
 	@$(EXPORT) scripts/check.sh
 
 check-quick:
+	@$(SETUP) build
 	@scripts/check.sh quick
 
 fuzz:
