@@ -1,0 +1,241 @@
+/* `coldkv serve`: what is started in which order, and stopped in the other.
+ * Invariant: everything that can be refused (command line, key, port, folder) is refused
+ * before or while the model loads, and nothing is announced before it can be served.
+ * Failure: one line on stderr and exit status 1 or 2; what was started is stopped. */
+#include "serve.h"
+
+#include "cold.h"
+#include "engine.h"
+#include "http.h"
+#include "log.h"
+#include "options.h"
+#include "service.h"
+#include "stopper.h"
+#include "ticker.h"
+#include "timing.h"
+#include "trace.h"
+#include "worker.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2 };
+
+struct server {
+    struct srv_options options;
+    struct srv_fault fault;
+    char *api_key;
+    struct srv_listener listener;
+    struct srv_stopper stopper;
+    struct srv_stats stats;
+    struct srv_queue queue;
+    struct srv_service service;
+    struct srv_worker worker;
+    struct srv_ticker ticker;
+    struct srv_http *http;
+    int trace_fd;
+};
+
+static int usage(const char *text)
+{
+    fprintf(stderr, "coldkv serve: %s\n", text);
+    return EXIT_USAGE;
+}
+
+/* Options that contradict each other, the key and the port. */
+static int open_door(struct server *server)
+{
+    const struct srv_options *options = &server->options;
+    char why[128];
+
+    if (options->api_key_file) {
+        server->api_key = srv_key_load(options->api_key_file, why, sizeof(why));
+        if (!server->api_key) {
+            srv_log("--api-key-file %s: %s", options->api_key_file, why);
+            return EXIT_FAILURE;
+        }
+    }
+    if (!srv_listener_bind(&server->listener, options->host, options->port,
+                           &server->fault)) {
+        srv_log("%s", server->fault.message);
+        return EXIT_FAILURE;
+    }
+    if (!server->listener.loopback && !server->api_key)
+        return usage("a --host that others can reach needs --api-key-file");
+    return EXIT_SUCCESS;
+}
+
+static bool is_asked_to_stop(void *ctx)
+{
+    return srv_stopper_is_asked(ctx);
+}
+
+static bool load_engine(struct server *server)
+{
+    const struct srv_engine_options options = {
+        .model_path = server->options.model,
+        .context_size = server->options.context_size,
+        .thread_count = server->options.thread_count,
+        .chat_template = server->options.chat_template,
+        .is_cancelled = is_asked_to_stop,
+        .cancel_ctx = &server->stopper,
+    };
+
+    return srv_engine_create(&options, &server->service.engine, &server->fault);
+}
+
+static bool open_cold(struct server *server)
+{
+    const struct srv_cold_options options = {
+        .dir = server->options.cache_dir,
+        .max_bytes = server->options.cache_max_bytes,
+        .free_floor_bytes = server->options.cache_free_floor_bytes,
+        .init = server->options.cache_init,
+        .allow_shared_dir = server->options.cache_allow_shared,
+        .min_tokens = server->options.min_tokens,
+        .stats = &server->stats,
+    };
+
+    if (!options.dir)
+        return true;
+    return srv_cold_open(&options, srv_engine_context(server->service.engine),
+                         srv_engine_context_params(server->service.engine),
+                         server->options.model, &server->service.cold, &server->fault);
+}
+
+static bool open_trace(struct server *server)
+{
+    if (!server->options.trace_file)
+        return true;
+    server->trace_fd = srv_trace_open(server->options.trace_file, &server->fault);
+    return server->trace_fd >= 0;
+}
+
+static void announce(const struct server *server)
+{
+    bool v6 = strchr(server->listener.address, ':') != NULL;
+
+    srv_log("model %s, context of %u tokens, %u threads, %s",
+            srv_engine_model_name(server->service.engine),
+            srv_engine_context_size(server->service.engine),
+            srv_engine_thread_count(server->service.engine),
+            server->service.cold ? "with a cold tier" : "without a cold tier");
+    printf("coldkv: listening on http://%s%s%s:%u\n", v6 ? "[" : "",
+           server->listener.address, v6 ? "]" : "", server->listener.port);
+    fflush(stdout);
+}
+
+/* Runs between a started HTTP server and its end. */
+static void serve_until_asked(struct server *server)
+{
+    struct srv_fault stopping;
+
+    announce(server);
+    srv_stopper_wait(&server->stopper);
+    srv_service_stopping_fault(&stopping);
+    atomic_store(&server->service.stopping, true);
+    srv_queue_close(&server->queue, &stopping);
+}
+
+static bool start_threads(struct server *server)
+{
+    server->worker = (struct srv_worker){
+        .engine = server->service.engine,
+        .cold = server->service.cold,
+        .queue = &server->queue,
+        .stats = &server->stats,
+        .trace_fd = server->trace_fd,
+    };
+    if (!srv_worker_start(&server->worker))
+        return srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
+    if (srv_ticker_start(&server->ticker, &server->queue, server->options.keepalive_s))
+        return true;
+    srv_queue_close(&server->queue, &server->fault);
+    srv_worker_join(&server->worker);
+    return srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
+}
+
+/* With the engine loaded: everything else up, and down again in the other order. */
+static bool run(struct server *server)
+{
+    bool ok;
+
+    if (!open_cold(server) || !open_trace(server) || !start_threads(server))
+        return false;
+    ok = srv_listener_start(&server->listener, &server->fault) &&
+         srv_http_start(&server->service, &server->listener, server->api_key,
+                        &server->http, &server->fault);
+    if (ok)
+        serve_until_asked(server);
+    else
+        srv_queue_close(&server->queue, &server->fault);
+    srv_worker_join(&server->worker);
+    srv_ticker_stop(&server->ticker);
+    srv_http_stop(server->http);
+    return ok;
+}
+
+/* With the signals waited for. A signal while the model loads is no failure. */
+static int load_and_run(struct server *server)
+{
+    bool ok = load_engine(server) && run(server);
+
+    srv_cold_close(server->service.cold);
+    srv_engine_destroy(server->service.engine);
+    if (server->trace_fd >= 0)
+        close(server->trace_fd);
+    if (ok || srv_stopper_is_asked(&server->stopper))
+        return EXIT_SUCCESS;
+    srv_log("%s", server->fault.message);
+    return EXIT_FAILURE;
+}
+
+static int start(struct server *server)
+{
+    int status;
+
+    if (!srv_stats_init(&server->stats))
+        return EXIT_FAILURE;
+    if (!srv_queue_init(&server->queue)) {
+        srv_stats_deinit(&server->stats);
+        return EXIT_FAILURE;
+    }
+    server->service.queue = &server->queue;
+    server->service.stats = &server->stats;
+    server->service.started_s = srv_now_s();
+    atomic_init(&server->service.stopping, false);
+    status = EXIT_FAILURE;
+    if (srv_stopper_start(&server->stopper)) {
+        status = load_and_run(server);
+        srv_stopper_stop(&server->stopper);
+    }
+    srv_queue_deinit(&server->queue);
+    srv_stats_deinit(&server->stats);
+    return status;
+}
+
+int coldkv_serve_main(int argc, char **argv)
+{
+    struct server server = {.trace_fd = -1, .listener = {.fd = -1}};
+    int status;
+
+    switch (srv_options_parse(argc, argv, &server.options)) {
+    case SRV_PARSE_HELP:
+        return EXIT_SUCCESS;
+    case SRV_PARSE_USAGE:
+        return EXIT_USAGE;
+    case SRV_PARSE_OK:
+        break;
+    }
+    /* A log or a client that is gone must not end the process. */
+    signal(SIGPIPE, SIG_IGN);
+    status = open_door(&server);
+    if (status == EXIT_SUCCESS)
+        status = start(&server);
+    srv_listener_close(&server.listener);
+    free(server.api_key);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* Counters shared by the HTTP and the engine thread.
+ * Invariant: read and written only under the mutex, which is never held across any other
+ * call. Failure: none after init. */
+#include "stats.h"
+
+bool srv_stats_init(struct srv_stats *stats)
+{
+    *stats = (struct srv_stats){0};
+    return pthread_mutex_init(&stats->mu, NULL) == 0;
+}
+
+void srv_stats_deinit(struct srv_stats *stats)
+{
+    pthread_mutex_destroy(&stats->mu);
+}
+
+struct srv_counters *srv_stats_begin(struct srv_stats *stats)
+{
+    pthread_mutex_lock(&stats->mu);
+    return &stats->counters;
+}
+
+void srv_stats_end(struct srv_stats *stats)
+{
+    pthread_mutex_unlock(&stats->mu);
+}
+
+struct srv_counters srv_stats_get(struct srv_stats *stats)
+{
+    struct srv_counters copy;
+
+    pthread_mutex_lock(&stats->mu);
+    copy = stats->counters;
+    pthread_mutex_unlock(&stats->mu);
+    return copy;
+}

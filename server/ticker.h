@@ -1,0 +1,22 @@
+#ifndef COLDKV_SERVER_TICKER_H
+#define COLDKV_SERVER_TICKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue.h"
+
+/* A thread that ticks the queue at a fixed interval. */
+struct srv_ticker {
+    struct srv_queue *queue;
+    uint32_t interval_s;
+    int wake_pipe[2];
+    pthread_t thread;
+};
+
+bool srv_ticker_start(struct srv_ticker *ticker, struct srv_queue *queue,
+                      uint32_t interval_s);
+void srv_ticker_stop(struct srv_ticker *ticker);
+
+#endif
