@@ -5,6 +5,7 @@
 #include "cache/live.h"
 
 #include "base/alloc.h"
+#include "tensor/rows.h"
 #include <string.h>
 
 static bool same_params(const struct ckv_cache_params *a,
@@ -85,7 +86,7 @@ static enum ckv_status fill(const struct ckv_live_cache *from, struct ckv_live_c
         goto out;
     }
     for (size_t i = 0; i < array_count; i++)
-        arrays[i].shape[TOKEN_AXIS] = tokens.count;
+        ckvi_array_cut(&arrays[i], tokens.count);
     ckvi_cache_replace(to, arrays, array_count);
     to->offset = from->offset;
     to->idx = ckvi_cache_is_ring(to->params.kind) ? from->idx : 0;

@@ -31,7 +31,7 @@ static enum ckv_status first_append(struct ckv_live_cache *cache,
         return status;
     }
     for (size_t i = 0; i < codec->array_count; i++)
-        arrays[i].shape[TOKEN_AXIS] = tokens->count;
+        ckvi_array_cut(&arrays[i], tokens->count);
     ckvi_cache_replace(cache, arrays, codec->array_count);
     cache->offset = tokens->count;
     return CKV_OK;

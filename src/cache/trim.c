@@ -5,6 +5,7 @@
 #include "cache/live.h"
 
 #include "base/checked.h"
+#include "tensor/rows.h"
 
 bool ckv_cache_is_trimmable(const struct ckv_live_cache *cache)
 {
@@ -37,10 +38,8 @@ enum ckv_status ckv_cache_trim(struct ckv_live_cache *cache, uint64_t n,
         if (count > 0)
             cache->undoable = 0;
     } else {
-        for (size_t i = 0; i < cache->array_count; i++) {
-            cache->arrays[i].shape[TOKEN_AXIS] = cache->offset;
-            cache->arrays[i].claimed_rows = 0;
-        }
+        for (size_t i = 0; i < cache->array_count; i++)
+            ckvi_array_cut(&cache->arrays[i], cache->offset);
     }
     if (dropped)
         *dropped = count;

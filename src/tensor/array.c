@@ -497,3 +497,14 @@ void ckvi_array_extend(struct ckv_array *array, uint64_t rows)
     array->shape[array->buffer->row_axis] += rows;
     array->claimed_rows -= rows;
 }
+
+void ckvi_array_cut(struct ckv_array *array, uint64_t rows)
+{
+    uint64_t end;
+    uint32_t axis = array->buffer->row_axis;
+    CKV_ASSERT(rows <= array->shape[axis]);
+    array->shape[axis] = rows;
+    array->claimed_rows = 0;
+    if (ckv_array_holders(array) == 1 && spans_rows(array, &end))
+        atomic_store_explicit(&array->buffer->mark, end, memory_order_relaxed);
+}

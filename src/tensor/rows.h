@@ -10,4 +10,8 @@ void *ckvi_array_at(const struct ckv_array *array, uint64_t b, uint64_t h, uint6
 /* Makes `rows` claimed rows part of the view without writing them. */
 void ckvi_array_extend(struct ckv_array *array, uint64_t rows);
 
+/* Cuts the view to its first `rows` rows. What lies behind becomes capacity at once when
+ * nobody else holds the buffer. */
+void ckvi_array_cut(struct ckv_array *array, uint64_t rows);
+
 #endif

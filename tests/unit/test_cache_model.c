@@ -6,8 +6,8 @@
  */
 #include "lib/counting_alloc.h"
 #include "lib/random.h"
+#include "lib/token_arrays.h"
 #include <coldkv/cache.h>
-#include <coldkv/float.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { HEADS = 2, POOL = 4, STEPS = 60, HISTORIES = 150, ROWS_MAX = 6000, LONG = 700 };
+enum { HEADS = 2, POOL = 4, STEPS = 60, HISTORIES = 1200, ROWS_MAX = 6000, LONG = 700 };
 
 /* A row is the number of the token in it, or ZERO_ROW. */
 #define ZERO_ROW (-1)
@@ -49,51 +49,6 @@ static bool is_ring(const struct model *model)
            model->params.kind == CKV_CACHE_ROTATING_QKV;
 }
 
-/* ------------------------------------------------------------------ tokens as numbers */
-
-/* Element d of head h of a token, the same wherever it is asked for: small and exact. */
-static float element(long token, unsigned h, unsigned d, bool value)
-{
-    uint64_t x = (uint64_t)token * 7919u + h * 131u + d * 31u + (value ? 17u : 0u);
-    x ^= x >> 7;
-    x *= 0x9e3779b97f4a7c15u;
-    return ((float)(x >> 52) - 2048.0f) / 512.0f;
-}
-
-static void put_element(enum ckv_dtype dtype, void *out, size_t at, float value)
-{
-    if (dtype == CKV_DTYPE_FLOAT32) {
-        ((float *)out)[at] = value;
-    } else {
-        uint16_t bits = dtype == CKV_DTYPE_FLOAT16 ? ckv_f16_from_f32(value)
-                                                   : ckv_bf16_from_f32(value);
-        ((uint16_t *)out)[at] = bits;
-    }
-}
-
-/* Keys or values [1,HEADS,count,head_dim] of tokens first, first + 1, ... */
-static struct ckv_array make_tokens(const struct model *model, long first, uint64_t count,
-                                    bool value)
-{
-    uint64_t shape[4] = {1, HEADS, count, model->head_dim};
-    size_t item = ckv_dtype_size(model->dtype);
-    size_t total = (size_t)(HEADS * count * model->head_dim);
-    void *bytes = malloc(total * item);
-    struct ckv_array array;
-    size_t at = 0;
-    assert_non_null(bytes);
-    for (unsigned h = 0; h < HEADS; h++)
-        for (uint64_t t = 0; t < count; t++)
-            for (unsigned d = 0; d < model->head_dim; d++)
-                put_element(model->dtype, bytes, at++,
-                            element(first + (long)t, h, d, value));
-    assert_int_equal(
-        ckv_array_from_bytes(NULL, model->dtype, 4, shape, 2, bytes, &array, NULL),
-        CKV_OK);
-    free(bytes);
-    return array;
-}
-
 /* The bytes that row `token` of head h has in each array of the cache. */
 struct coded {
     unsigned char bytes[6][2048];
@@ -112,8 +67,8 @@ static void code_row(const struct model *model, long token, unsigned h, struct c
                                    (uint32_t)dim};
     memset(out, 0, sizeof *out);
     for (unsigned d = 0; d < dim; d++) {
-        put_element(model->dtype, keys, d, element(token, h, d, false));
-        put_element(model->dtype, values, d, element(token, h, d, true));
+        test_put_float(model->dtype, keys, d, test_token_element(token, h, d, false));
+        test_put_float(model->dtype, values, d, test_token_element(token, h, d, true));
     }
     switch (model->params.kind) {
     case CKV_CACHE_KV:
@@ -160,8 +115,6 @@ static void code_row(const struct model *model, long token, unsigned h, struct c
             CKV_OK);
     }
 }
-
-/* ----------------------------------------------------------------------- the model */
 
 static void model_append_growing(struct model *model, long first, uint64_t count)
 {
@@ -243,8 +196,6 @@ static void model_append(struct model *model, long first, uint64_t count)
     model->empty = false;
 }
 
-/* ---------------------------------------------------------------------- comparing */
-
 static void check_bytes(const struct model *model, const struct ckv_array *arrays,
                         size_t count, uint64_t row)
 {
@@ -291,8 +242,6 @@ static void check(const struct pair *pair, struct test_random *random, bool ever
         ckv_array_unref(&arrays[i]);
 }
 
-/* ------------------------------------------------------------------------- steps */
-
 static void step_append(struct pair *pair, struct test_random *random, long *next)
 {
     struct model *model = &pair->model;
@@ -304,8 +253,8 @@ static void step_append(struct pair *pair, struct test_random *random, long *nex
         count = 1 + test_random_below(random, test_random_below(random, 8) ? 20 : LONG);
     if (model->row_count + count + 300 > ROWS_MAX)
         return;
-    keys = make_tokens(model, *next, count, false);
-    values = make_tokens(model, *next, count, true);
+    keys = test_token_array(model->dtype, HEADS, model->head_dim, *next, count, false);
+    values = test_token_array(model->dtype, HEADS, model->head_dim, *next, count, true);
     if (model->params.kind == CKV_CACHE_QKV ||
         model->params.kind == CKV_CACHE_ROTATING_QKV)
         status = ckv_cache_append_quantized(pair->cache, &keys, &values, NULL, NULL);
