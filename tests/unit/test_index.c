@@ -229,8 +229,8 @@ static struct ids covered(struct fixture *f, uint64_t floor, const uint32_t *tok
                           size_t count)
 {
     struct ids ids = {{0}, 0};
-    assert_int_equal(ckv_index_covered(f->index, tokens, count, floor, take_id, &ids),
-                     ids.count);
+    size_t reported = ckv_index_covered(f->index, tokens, count, floor, take_id, &ids);
+    assert_int_equal(reported, ids.count);
     qsort(ids.items, ids.count, sizeof(uint64_t), compare_ids);
     return ids;
 }
