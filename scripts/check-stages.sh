@@ -148,9 +148,11 @@ stage_asan() {
 }
 
 stage_bare() {
-    local build=$ROOT/build/check-bare
-    configure "$build" gcc -DCMAKE_BUILD_TYPE=Release -DCOLDKV_LLAMA=OFF &&
-        compile "$build" && test_beside "$1" "$build"
+    local build=$ROOT/build/check-bare status=0 COLDKV_LLAMA=OFF
+    configure "$build" gcc -DCMAKE_BUILD_TYPE=Release && compile "$build" || return 1
+    test_beside "$1" "$build" || status=1
+    test_end_to_end "$1" "$build" || status=1
+    return $status
 }
 
 # The installed library as an engine's author meets it.
