@@ -7,6 +7,7 @@
 
 set(COLDKV_HAVE_LLAMA OFF)
 set(COLDKV_GGML_BACKEND_DIR "")
+set(COLDKV_LLAMA_FOLDER "")
 
 # One library of the set by its stem: names may carry the release (libllama.v0.5.0.so), and
 # an exact name is preferred.
@@ -46,8 +47,7 @@ function(coldkv_llama_from_root root)
     endif()
   endforeach()
 
-  # Full paths, so that no other libllama on the machine is taken by accident; CMake turns
-  # their folder into the RPATH of what links them.
+  # Full paths, so that no other libllama on the machine is taken by accident.
   foreach(part llama ggml base)
     add_library(coldkv_llama_${part} UNKNOWN IMPORTED GLOBAL)
     set_target_properties(coldkv_llama_${part} PROPERTIES IMPORTED_LOCATION "${${part}}")
@@ -58,6 +58,7 @@ function(coldkv_llama_from_root root)
                         coldkv_llama_base)
 
   get_filename_component(folder "${ggml}" DIRECTORY)
+  set(COLDKV_LLAMA_FOLDER "${folder}" PARENT_SCOPE)
   file(GLOB modules "${folder}/libggml-cpu-*.so" "${folder}/libggml-cpu-*.dylib")
   if(modules)
     target_compile_definitions(coldkv_llama INTERFACE COLDKV_GGML_BACKEND_DIR="${folder}")
@@ -123,6 +124,8 @@ if(TARGET coldkv_llama)
   # libstdc++ there would be loaded. So the final path is written at once, where nothing of
   # ours is loaded from the build folder.
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+  # The above leaves out folders inside the source tree, such as deps/.
+  list(APPEND CMAKE_INSTALL_RPATH ${COLDKV_LLAMA_FOLDER})
   if(NOT BUILD_SHARED_LIBS)
     set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
   endif()

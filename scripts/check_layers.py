@@ -123,7 +123,9 @@ class Check:
             self.fault(path, number, f"{name} outside bridge/llama/ and server/engine.c")
             return
         top = path.split("/")[0]
-        if name.startswith("coldkv/"):
+        if not quoted and (name.split("/")[0] in LAYERS or ".." in name):
+            self.fault(path, number, f"<{name}>: only public headers in <>")
+        elif name.startswith("coldkv/"):
             if "include/" + name not in self.known:
                 self.fault(path, number, f"there is no include/{name}")
             elif quoted:
@@ -198,6 +200,9 @@ BAD = [
     ("server/chat.c", '#include "llama.h"\n', "outside bridge/llama/"),
     ("cli/bad.c", "#include <ggml-cpu.h>\n", "outside bridge/llama/"),
     ("tests/e2e/bad.c", "#include <llama.h>\n", "outside bridge/llama/"),
+    ("src/base/bad.c", "#include <io/y.h>\n", "only public"),
+    ("cli/bad.c", "#include <base/x.h>\n", "only public"),
+    ("cli/bad.c", "#include <../src/base/x.h>\n", "only public"),
     ("cli/bad.c", '#include "base/x.h"\n', "neither public"),
     ("cli/bad.c", '#include "../server/e.h"\n', "neither public"),
     ("examples/bad.c", '#include "../src/base/x.h"\n', "neither public"),

@@ -75,9 +75,9 @@ CKV_API size_t ckv_index_covered(const struct ckv_index *index, const uint32_t *
                                  ckv_index_covered_fn fn, void *fn_ctx);
 
 /** Whether some entry serves exactly this prefix: it starts with `tokens` and is either
- *  just as long or can be cut to it. */
+ *  just as long or can be cut to it. *id (may be NULL) is such an entry. */
 CKV_API bool ckv_index_covers(const struct ckv_index *index, const uint32_t *tokens,
-                              size_t token_count);
+                              size_t token_count, uint64_t *id);
 
 /** Token count of the longest entry; 0 when empty. */
 CKV_API uint64_t ckv_index_longest(const struct ckv_index *index);

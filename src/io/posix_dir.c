@@ -28,6 +28,14 @@ static bool is_no_folder(int os_errno)
     return os_errno == ENOTDIR || os_errno == ELOOP || os_errno == EMLINK;
 }
 
+static enum ckv_status fail_folder(struct ckv_error *error, int os_errno,
+                                   const char *operation, const char *path)
+{
+    if (is_no_folder(os_errno))
+        return ckvi_posix_fail_as(error, CKV_DENIED, os_errno, operation, path);
+    return ckvi_posix_fail(error, os_errno, operation, path);
+}
+
 static int open_folder(int parent, const char *path, int flags)
 {
     int fd;
@@ -49,13 +57,11 @@ static enum ckv_status make_and_open(int parent, const char *path, int flags, bo
         if (made)
             *made = true;
     } else if (create && errno != EEXIST) {
-        return ckvi_posix_fail(error, errno, "make folder", path);
+        return fail_folder(error, errno, "make folder", path);
     }
     fd = open_folder(parent, path, flags);
-    if (fd < 0 && is_no_folder(errno))
-        return ckvi_posix_fail_as(error, CKV_DENIED, errno, "open folder", path);
     if (fd < 0)
-        return ckvi_posix_fail(error, errno, "open folder", path);
+        return fail_folder(error, errno, "open folder", path);
     out->handle = fd;
     return CKV_OK;
 }
