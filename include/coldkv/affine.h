@@ -2,7 +2,17 @@
  * Affine quantization of rows, as MLX's GPU kernel computes it and mlx-bun stores it:
  * groups of consecutive elements share a scale and a bias, x = code * scale + bias.
  * docs/caches.md states the rule; the results are bit for bit the same on every machine
- * and in every build (no fused multiply-add).
+ * and in every build (no fused multiply-add), in the default floating-point environment:
+ * rounding to nearest, denormals kept.
+ *
+ * What is not a finite number has a defined result too:
+ * - A NaN takes no part in a group's minimum and maximum and gets the highest code. It
+ *   comes back as the end of the group's range that this code stands for.
+ * - A group with an infinity in it, or with nothing but NaNs, stores a NaN as its scale,
+ *   and all of it decodes to NaN. A group wider than float32 can express (hi - lo
+ *   overflows) stores an infinite scale and is lost as well.
+ * - A constant group beyond about 3e31 has scale -0 and decodes to the constant.
+ * - Every NaN that is stored or decoded is the positive quiet one without payload.
  */
 #ifndef COLDKV_AFFINE_H
 #define COLDKV_AFFINE_H
@@ -54,7 +64,7 @@ CKV_API enum ckv_status ckv_affine_decode(struct ckv_affine affine, enum ckv_dty
 /** Chooses the plain code for all later calls in this process (for tests and benchmarks),
  *  or the fastest one again. Both give the same bytes. */
 CKV_API void ckv_simd_enable(bool enable);
-/** "avx2", "neon" or "plain": what is in use now. Static storage. */
+/** "avx2" or "plain": what is in use now. Static storage. */
 CKV_API const char *ckv_simd_name(void);
 
 #ifdef __cplusplus

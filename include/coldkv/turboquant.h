@@ -5,6 +5,12 @@
  *
  * Kept for compatibility: a constant non-zero block of keys has scale 0, its zero point
  * overflows float16, and it decodes to NaN.
+ *
+ * Other results that are defined, not useful: a NaN among keys takes no part in minimum
+ * and maximum and gets the lowest index; an infinity makes its block of keys decode to
+ * NaN. A NaN or infinity among values spoils its row, because the rotation spreads it:
+ * index 0 and a scale that is NaN or infinite throughout. Every NaN that is stored or
+ * decoded is the positive quiet one without payload.
  */
 #ifndef COLDKV_TURBOQUANT_H
 #define COLDKV_TURBOQUANT_H

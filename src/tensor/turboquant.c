@@ -216,15 +216,19 @@ static void count_boundaries(const float *n, const float *boundaries, size_t cou
         codes[i] = (uint8_t)below[i];
 }
 
-/* The same number by halving, for the 255 boundaries of 8 bits. */
+/*
+ * The same number by halving, for the 255 boundaries of 8 bits. The comparison multiplies
+ * instead of choosing, so that no unpredictable branch comes of it, and a step is made
+ * for the whole block, so that the searches overlap.
+ */
 static void search_boundaries(const float *n, const float *boundaries, uint8_t *codes)
 {
-    for (size_t i = 0; i < BLOCK; i++) {
-        size_t below = 0;
-        for (size_t step = 128; step > 0; step /= 2)
-            below += n[i] > boundaries[below + step - 1] ? step : 0;
-        codes[i] = (uint8_t)below;
-    }
+    uint32_t below[BLOCK] = {0};
+    for (uint32_t step = 128; step > 0; step /= 2)
+        for (size_t i = 0; i < BLOCK; i++)
+            below[i] += (uint32_t)(n[i] > boundaries[below[i] + step - 1]) * step;
+    for (size_t i = 0; i < BLOCK; i++)
+        codes[i] = (uint8_t)below[i];
 }
 
 static void encode_value_block(uint32_t bits, const float *y, const float *boundaries,
