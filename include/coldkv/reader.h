@@ -51,6 +51,10 @@ CKV_API enum ckv_status ckv_reader_touch(struct ckv_reader *reader, int64_t mtim
 struct ckv_restore_options {
     size_t size; /**< sizeof this struct; set by ckv_restore_options_init */
     bool verify; /**< default true; ignored (true) when the entry has `state` caches */
+    /** Without verify: only the first so many rows of each KV head are read of caches
+     * whose rows are tokens in order (kv, qkv, turboquant); the sink is asked for just
+     * those bytes, at their places in the whole tensor. 0 = everything. */
+    uint64_t prefix_rows;
     size_t chunk_bytes; /**< bytes per step; 0 = CKV_CHUNK_BYTES_DEFAULT */
 };
 

@@ -3,6 +3,7 @@
  * refusals, what a clone costs, conversions, and every allocation failing once.
  */
 #include "lib/counting_alloc.h"
+#include "lib/live_caches.h"
 #include "lib/token_arrays.h"
 #include <coldkv/cache.h>
 
@@ -49,68 +50,12 @@ static struct ckv_live_cache *make(const struct ckv_cache_params *params)
     return cache;
 }
 
-static enum ckv_status try_append(struct ckv_live_cache *cache, uint64_t dim, long first,
-                                  uint64_t count, struct ckv_error *error)
-{
-    enum ckv_dtype dtype = CKV_DTYPE_BFLOAT16;
-    struct ckv_array keys = test_token_array(dtype, 2, dim, first, count, false);
-    struct ckv_array values = test_token_array(dtype, 2, dim, first, count, true);
-    enum ckv_cache_kind kind = ckv_cache_get_params(cache).kind;
-    enum ckv_status status;
-    if (kind == CKV_CACHE_QKV || kind == CKV_CACHE_ROTATING_QKV)
-        status = ckv_cache_append_quantized(cache, &keys, &values, NULL, error);
-    else
-        status = ckv_cache_append(cache, &keys, &values, NULL, NULL, error);
-    ckv_array_unref(&keys);
-    ckv_array_unref(&values);
-    return status;
-}
-
-/* Tokens offset, offset + 1, ... */
-static void append(struct ckv_live_cache *cache, uint64_t count)
-{
-    assert_int_equal(try_append(cache, 64, (long)ckv_cache_offset(cache), count, NULL),
-                     CKV_OK);
-}
-
-static void append_singly(struct ckv_live_cache *cache, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++)
-        append(cache, 1);
-}
-
-static uint64_t rows(const struct ckv_live_cache *cache)
-{
-    struct ckv_array arrays[CKV_CACHE_ARRAYS_MAX];
-    size_t count = ckv_cache_state(cache, arrays);
-    uint64_t result = count ? arrays[0].shape[2] : 0;
-    for (size_t i = 0; i < count; i++)
-        ckv_array_unref(&arrays[i]);
-    return result;
-}
-
-static bool same_state(const struct ckv_live_cache *a, const struct ckv_live_cache *b)
-{
-    struct ckv_array x[CKV_CACHE_ARRAYS_MAX];
-    struct ckv_array y[CKV_CACHE_ARRAYS_MAX];
-    size_t count = ckv_cache_state(a, x);
-    bool same = count == ckv_cache_state(b, y);
-    same = same && ckv_cache_offset(a) == ckv_cache_offset(b) &&
-           ckv_cache_idx(a) == ckv_cache_idx(b);
-    for (size_t i = 0; i < count; i++) {
-        same = same && ckv_array_equal(&x[i], &y[i]);
-        ckv_array_unref(&x[i]);
-        ckv_array_unref(&y[i]);
-    }
-    return same;
-}
-
 static void assert_ring(const struct ckv_live_cache *cache, uint64_t offset, uint64_t idx,
                         uint64_t buffer_rows)
 {
     assert_int_equal(ckv_cache_offset(cache), offset);
     assert_int_equal(ckv_cache_idx(cache), idx);
-    assert_int_equal(rows(cache), buffer_rows);
+    assert_int_equal(test_state_rows(cache), buffer_rows);
 }
 
 static void signatures_name_the_kind(void **state)
@@ -170,19 +115,19 @@ static void ring_follows_the_reference_trace(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct ckv_live_cache *cache = make(kinds[i]);
-        append(cache, 48);
+        test_append(cache, 48);
         assert_ring(cache, 48, 48, 48);
-        append_singly(cache, 10);
+        test_append_singly(cache, 10);
         assert_ring(cache, 58, 58, 64);
-        append_singly(cache, 6);
+        test_append_singly(cache, 6);
         assert_ring(cache, 64, 64, 64);
-        append_singly(cache, 4);
+        test_append_singly(cache, 4);
         assert_ring(cache, 68, 4, 64);
-        append(cache, 16);
+        test_append(cache, 16);
         assert_ring(cache, 84, 79, 79);
-        append_singly(cache, 4);
+        test_append_singly(cache, 4);
         assert_ring(cache, 88, 4, 64);
-        append_singly(cache, 4);
+        test_append_singly(cache, 4);
         assert_ring(cache, 92, 8, 64);
         ckv_cache_destroy(cache);
     }
@@ -195,8 +140,8 @@ static void temporal_order_is_the_newest_rows_oldest_first(void **state)
     struct ckv_array expected;
     size_t count;
     (void)state;
-    append(cache, 48);
-    append_singly(cache, 44);
+    test_append(cache, 48);
+    test_append_singly(cache, 44);
     assert_int_equal(ckv_cache_temporal(cache, arrays, &count, NULL), CKV_OK);
     assert_int_equal(count, 2);
     expected = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 92 - 64, 64, false);
@@ -219,7 +164,7 @@ static void a_window_before_the_wrap_has_no_slack(void **state)
     assert_int_equal(out[0].shape[2], 1);
     assert_true(ckv_array_equal(&out[0], &keys));
     assert_true(ckv_array_equal(&out[1], &values));
-    assert_int_equal(rows(cache), 64);
+    assert_int_equal(test_state_rows(cache), 64);
     ckv_array_unref(&out[0]);
     ckv_array_unref(&out[1]);
     ckv_array_unref(&keys);
@@ -233,17 +178,17 @@ static void s5_a_full_ring_refuses_a_trim_and_stays(void **state)
     struct ckv_live_cache *before;
     uint64_t dropped = 9;
     (void)state;
-    append(cache, 63);
+    test_append(cache, 63);
     assert_true(ckv_cache_is_trimmable(cache));
     assert_int_equal(ckv_cache_trim(cache, 3, &dropped, NULL), CKV_OK);
     assert_int_equal(dropped, 3);
-    append_singly(cache, 4);
+    test_append_singly(cache, 4);
     assert_int_equal(ckv_cache_offset(cache), 64);
     assert_false(ckv_cache_is_trimmable(cache));
     assert_int_equal(ckv_caches_clone(&cache, 1, &before, NULL), CKV_OK);
     assert_int_equal(ckv_cache_trim(cache, 1, &dropped, NULL), CKV_REFUSED);
     assert_int_equal(dropped, 0);
-    assert_true(same_state(cache, before));
+    assert_true(test_same_state(cache, before));
     ckv_cache_destroy(before);
     ckv_cache_destroy(cache);
 }
@@ -255,7 +200,7 @@ static void s3_a_trim_says_what_it_dropped(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct ckv_live_cache *cache = make(kinds[i]);
         uint64_t dropped = 0;
-        append(cache, 6);
+        test_append(cache, 6);
         assert_int_equal(ckv_cache_trim(cache, 2, &dropped, NULL), CKV_OK);
         assert_int_equal(dropped, 2);
         assert_int_equal(ckv_cache_trim(cache, 100, &dropped, NULL), CKV_OK);
@@ -275,7 +220,7 @@ static void a_recurrent_state_is_replaced_never_appended(void **state)
     assert_int_equal(
         ckv_array_create(&alloc.alloc, CKV_DTYPE_BFLOAT16, 3, shape, 0, &conv, NULL),
         CKV_OK);
-    assert_int_equal(try_append(cache, 64, 0, 1, NULL), CKV_INVALID);
+    assert_int_equal(test_try_append(cache, 64, 0, 1, NULL), CKV_INVALID);
     assert_int_equal(ckv_cache_set_slot(cache, 0, &conv, NULL), CKV_OK);
     assert_true(ckv_cache_is_empty(cache));
     assert_int_equal(ckv_cache_set_slot(cache, 1, &conv, NULL), CKV_OK);
@@ -297,14 +242,14 @@ static void the_donor_goes_on_in_place(void **state)
         struct ckv_live_cache *cache = make(kinds[i]);
         struct ckv_live_cache *clone;
         size_t calls;
-        append(cache, 10);
+        test_append(cache, 10);
         assert_int_equal(ckv_caches_clone(&cache, 1, &clone, NULL), CKV_OK);
         calls = alloc.call_count;
-        append(cache, 100);
-        append_singly(cache, 146);
+        test_append(cache, 100);
+        test_append_singly(cache, 146);
         assert_int_equal(alloc.call_count, calls);
         assert_int_equal(ckv_cache_offset(clone), 10);
-        append_singly(cache, 1);
+        test_append_singly(cache, 1);
         assert_true(alloc.call_count > calls);
         ckv_cache_destroy(clone);
         ckv_cache_destroy(cache);
@@ -320,14 +265,14 @@ static void a_ring_copies_once_after_a_clone(void **state)
         struct ckv_live_cache *cache = make(kinds[i]);
         struct ckv_live_cache *clone;
         size_t calls;
-        append(cache, 10);
-        append_singly(cache, 90);
+        test_append(cache, 10);
+        test_append_singly(cache, 90);
         assert_int_equal(ckv_caches_clone(&cache, 1, &clone, NULL), CKV_OK);
         calls = alloc.call_count;
-        append_singly(cache, 1);
+        test_append_singly(cache, 1);
         /* A header and a payload for each array, no more. */
         assert_int_equal(alloc.call_count, calls + 2 * arrays[i]);
-        append_singly(cache, 200);
+        test_append_singly(cache, 200);
         assert_int_equal(alloc.call_count, calls + 2 * arrays[i]);
         ckv_cache_destroy(clone);
         ckv_cache_destroy(cache);
@@ -340,8 +285,8 @@ static void an_empty_member_clones_nothing(void **state)
     struct ckv_live_cache *clones[3];
     size_t live;
     (void)state;
-    append(list[0], 4);
-    append(list[1], 4);
+    test_append(list[0], 4);
+    test_append(list[1], 4);
     live = alloc.live_blocks;
     assert_int_equal(ckv_caches_clone(list, 3, clones, NULL), CKV_INVALID);
     assert_int_equal(alloc.live_blocks, live);
@@ -356,8 +301,8 @@ static void m17_a_wrapped_ring_converts_as_it_lies(void **state)
     struct ckv_array before[2];
     struct ckv_array after[2];
     (void)state;
-    append(cache, 40);
-    append_singly(cache, 30);
+    test_append(cache, 40);
+    test_append_singly(cache, 30);
     assert_int_equal(ckv_cache_fetch(cache, &before[0], &before[1], NULL), CKV_OK);
     assert_int_equal(ckv_cache_convert(cache, &ring64_qkv8, NULL), CKV_OK);
     assert_ring(cache, 70, 6, 64);
@@ -382,7 +327,7 @@ static void m17_a_wrapped_ring_converts_as_it_lies(void **state)
         ckv_array_unref(&before[i]);
         ckv_array_unref(&after[i]);
     }
-    append_singly(cache, 1);
+    test_append_singly(cache, 1);
     assert_ring(cache, 71, 7, 64);
     assert_int_equal(ckv_cache_convert(cache, &ring64_qkv8, NULL), CKV_OK);
     assert_ring(cache, 71, 7, 64);
@@ -396,14 +341,14 @@ static void conversion_equals_quantizing_from_the_start(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct ckv_live_cache *a = make(&kv);
         struct ckv_live_cache *b = make(kinds[i]);
-        append(a, 5);
-        append(b, 5);
+        test_append(a, 5);
+        test_append(b, 5);
         assert_int_equal(ckv_cache_convert(a, kinds[i], NULL), CKV_OK);
-        assert_true(same_state(a, b));
+        assert_true(test_same_state(a, b));
         assert_int_equal(ckv_cache_head_dim(a), ckv_cache_head_dim(b));
-        append(a, 300);
-        append(b, 300);
-        assert_true(same_state(a, b));
+        test_append(a, 300);
+        test_append(b, 300);
+        assert_true(test_same_state(a, b));
         ckv_cache_destroy(a);
         ckv_cache_destroy(b);
     }
@@ -414,13 +359,13 @@ static void impossible_conversions_are_refused(void **state)
     struct ckv_live_cache *cache = make(&ring64);
     struct ckv_live_cache *before;
     (void)state;
-    append(cache, 40);
-    append_singly(cache, 30);
+    test_append(cache, 40);
+    test_append_singly(cache, 30);
     assert_int_equal(ckv_caches_clone(&cache, 1, &before, NULL), CKV_OK);
     assert_int_equal(ckv_cache_convert(cache, &turbo, NULL), CKV_REFUSED);
     assert_int_equal(ckv_cache_convert(cache, &qkv8, NULL), CKV_REFUSED);
     assert_int_equal(ckv_cache_convert(cache, &kv, NULL), CKV_REFUSED);
-    assert_true(same_state(cache, before));
+    assert_true(test_same_state(cache, before));
     ckv_cache_destroy(before);
     ckv_cache_destroy(cache);
 }
@@ -430,11 +375,11 @@ static void m19_chunks_do_not_matter_to_turboquant(void **state)
     struct ckv_live_cache *whole = make(&turbo);
     struct ckv_live_cache *parts = make(&turbo);
     (void)state;
-    append(whole, 9);
-    append(parts, 3);
-    append(parts, 4);
-    append(parts, 2);
-    assert_true(same_state(whole, parts));
+    test_append(whole, 9);
+    test_append(parts, 3);
+    test_append(parts, 4);
+    test_append(parts, 2);
+    assert_true(test_same_state(whole, parts));
     ckv_cache_destroy(whole);
     ckv_cache_destroy(parts);
 }
@@ -443,9 +388,9 @@ static void m22_a_wrong_head_dim_is_refused_at_the_first_append(void **state)
 {
     struct ckv_live_cache *cache = make(&turbo);
     (void)state;
-    assert_int_equal(try_append(cache, 48, 0, 1, NULL), CKV_INVALID);
+    assert_int_equal(test_try_append(cache, 48, 0, 1, NULL), CKV_INVALID);
     assert_true(ckv_cache_is_empty(cache));
-    append(cache, 1);
+    test_append(cache, 1);
     assert_int_equal(ckv_cache_head_dim(cache), 64);
     ckv_cache_destroy(cache);
 }
@@ -455,7 +400,7 @@ static void m24_clear_forgets_everything(void **state)
     struct ckv_live_cache *cache = make(&turbo);
     struct ckv_array arrays[CKV_CACHE_ARRAYS_MAX];
     (void)state;
-    append(cache, 7);
+    test_append(cache, 7);
     ckv_cache_clear(cache);
     assert_int_equal(ckv_cache_state(cache, arrays), 0);
     assert_int_equal(ckv_cache_offset(cache), 0);
@@ -473,8 +418,8 @@ static void rows_that_do_not_fit_are_refused(void **state)
         struct ckv_array values = test_token_array(CKV_DTYPE_FLOAT16, 2, 64, 0, 1, true);
         struct ckv_array other = test_token_array(CKV_DTYPE_FLOAT16, 3, 64, 0, 1, true);
         struct ckv_error error;
-        append(cache, 3);
-        assert_int_equal(try_append(cache, 32, 0, 1, &error), CKV_INVALID);
+        test_append(cache, 3);
+        assert_int_equal(test_try_append(cache, 32, 0, 1, &error), CKV_INVALID);
         assert_int_equal(ckv_cache_append(cache, &keys, &values, NULL, NULL, &error),
                          CKV_INVALID);
         assert_int_equal(ckv_cache_append(cache, &keys, &other, NULL, NULL, &error),
@@ -497,7 +442,7 @@ static void restored_state_is_checked(void **state)
     struct ckv_error error;
     size_t count;
     (void)state;
-    append(donor, 10);
+    test_append(donor, 10);
     count = ckv_cache_state(donor, arrays);
     assert_int_equal(ckv_cache_restore_state(cache, arrays, count, 10, 11, &error),
                      CKV_INVALID);
@@ -507,7 +452,7 @@ static void restored_state_is_checked(void **state)
     assert_true(ckv_cache_is_empty(cache));
     assert_int_equal(ckv_cache_restore_state(cache, arrays, count, 10, 10, &error),
                      CKV_OK);
-    assert_true(same_state(cache, donor));
+    assert_true(test_same_state(cache, donor));
     for (size_t i = 0; i < count; i++)
         ckv_array_unref(&arrays[i]);
     ckv_cache_destroy(cache);
@@ -524,7 +469,7 @@ static void make_all(struct ckv_live_cache *list[6])
     for (size_t i = 0; i < 6; i++) {
         list[i] = make(kinds[i]);
         if (kinds[i] != &ssm)
-            append(list[i], 70);
+            test_append(list[i], 70);
     }
     assert_int_equal(
         ckv_array_create(&alloc.alloc, CKV_DTYPE_FLOAT32, 2, shape, 0, &slot, NULL),
@@ -569,11 +514,11 @@ static void a_failed_append_changes_nothing(void **state)
             enum ckv_status status = CKV_NOMEM;
             for (size_t fail = 1; status != CKV_OK; fail++) {
                 alloc.fail_at = alloc.call_count + fail;
-                status = try_append(list[i], 64, 70, counts[c], NULL);
+                status = test_try_append(list[i], 64, 70, counts[c], NULL);
                 if (status == CKV_OK)
                     break;
                 assert_int_equal(status, CKV_NOMEM);
-                assert_true(same_state(list[i], before[i]));
+                assert_true(test_same_state(list[i], before[i]));
             }
             alloc.fail_at = 0;
             assert_int_equal(ckv_cache_offset(list[i]), 70 + counts[c]);
@@ -591,7 +536,7 @@ static void a_failed_conversion_changes_nothing(void **state)
         struct ckv_live_cache *cache = make(&kv);
         struct ckv_live_cache *before;
         enum ckv_status status = CKV_NOMEM;
-        append(cache, 5);
+        test_append(cache, 5);
         assert_int_equal(ckv_caches_clone(&cache, 1, &before, NULL), CKV_OK);
         for (size_t fail = 1; status != CKV_OK; fail++) {
             alloc.fail_at = alloc.call_count + fail;
@@ -599,7 +544,7 @@ static void a_failed_conversion_changes_nothing(void **state)
             if (status == CKV_OK)
                 break;
             assert_int_equal(status, CKV_NOMEM);
-            assert_true(same_state(cache, before));
+            assert_true(test_same_state(cache, before));
         }
         alloc.fail_at = 0;
         ckv_cache_destroy(before);
