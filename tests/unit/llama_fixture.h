@@ -21,6 +21,13 @@ void test_gguf_add_constant(struct test_gguf *made, const char *name, int64_t wi
                             float value);
 void test_gguf_write(const struct test_gguf *made, const char *path);
 
+/* A small model with random weights: "llama" (full attention, 2 layers, 1 KV head of 64),
+ * "gemma3" (sliding window), "mamba" (recurrent) or "qwen2vl" (M-RoPE). No vocabulary,
+ * 300 tokens, trained for 2048 positions. */
+#define TEST_MODEL_TOKENS 300
+void test_gguf_fill_model(struct test_gguf *made, const char *architecture,
+                          uint32_t seed);
+
 /* The fixed file whose identity is known (test_llama_keys.c, test_llama_weights.c). */
 void test_gguf_fill_golden(struct test_gguf *made);
 
