@@ -1,7 +1,7 @@
 /* Owns running libllama in tests. */
 #include "llama_session.h"
 
-#include "lib/require.h"
+#include "require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct llama_model *test_llama_load(const char *path)
     params.devices = no_devices;
     params.n_gpu_layers = 0;
     model = llama_model_load_from_file(path, params);
-    TEST_REQUIRE(model);
+    TEST_LLAMA_REQUIRE(model);
     return model;
 }
 
@@ -65,7 +65,7 @@ struct llama_context *test_llama_context(struct llama_model *model,
                                          const struct llama_context_params *params)
 {
     struct llama_context *context = llama_init_from_model(model, *params);
-    TEST_REQUIRE(context);
+    TEST_LLAMA_REQUIRE(context);
     return context;
 }
 
@@ -81,7 +81,7 @@ static void evaluate_batch(struct llama_context *context, int32_t sequence,
         batch.seq_id[i][0] = sequence;
         batch.logits[i] = i == count - 1;
     }
-    TEST_REQUIRE(llama_decode(context, batch) == 0);
+    TEST_LLAMA_REQUIRE(llama_decode(context, batch) == 0);
     llama_batch_free(batch);
 }
 
@@ -110,17 +110,17 @@ struct test_run *test_llama_generate(struct llama_context *context, int32_t sequ
 {
     const struct llama_vocab *vocab = llama_model_get_vocab(llama_get_model(context));
     struct test_run *run = calloc(1, sizeof *run);
-    TEST_REQUIRE(run);
+    TEST_LLAMA_REQUIRE(run);
     run->count = count;
     run->width = (size_t)llama_vocab_n_tokens(vocab);
     run->tokens = calloc(count, sizeof *run->tokens);
     run->logits = calloc(count * run->width, sizeof *run->logits);
-    TEST_REQUIRE(run->tokens && run->logits);
+    TEST_LLAMA_REQUIRE(run->tokens && run->logits);
     for (size_t i = 0; i < count; i++) {
         const float *row;
         test_llama_evaluate(context, sequence, &token, 1, position + i);
         row = llama_get_logits_ith(context, -1);
-        TEST_REQUIRE(row);
+        TEST_LLAMA_REQUIRE(row);
         memcpy(run->logits + i * run->width, row, run->width * sizeof *row);
         token = likeliest(row, run->width);
         run->tokens[i] = token;

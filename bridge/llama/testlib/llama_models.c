@@ -1,6 +1,6 @@
 /* Owns small models with random weights, complete enough for libllama to load and run. */
-#include "lib/require.h"
 #include "llama_fixture.h"
+#include "require.h"
 
 #include <ggml.h>
 
@@ -131,7 +131,7 @@ void test_gguf_fill_model(struct test_gguf *made, const char *architecture, uint
         set_u32(made, architecture, "ssm.state_size", SSM_STATE);
         set_u32(made, architecture, "ssm.time_step_rank", SSM_RANK);
     } else {
-        TEST_REQUIRE(strcmp(architecture, "llama") == 0);
+        TEST_LLAMA_REQUIRE(strcmp(architecture, "llama") == 0);
     }
     test_gguf_add(made, "token_embd.weight", GGML_TYPE_F32, WIDTH, TEST_MODEL_TOKENS,
                   seed);

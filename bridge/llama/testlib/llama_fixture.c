@@ -1,7 +1,7 @@
 /* Owns GGUF files made up for tests; failures end the program. */
 #include "llama_fixture.h"
 
-#include "lib/require.h"
+#include "require.h"
 #include <ggml.h>
 
 #include <string.h>
@@ -13,7 +13,7 @@ void test_gguf_init(struct test_gguf *made)
     const struct ggml_init_params params = {.mem_size = TENSOR_MEMORY};
     made->gguf = gguf_init_empty();
     made->tensors = ggml_init(params);
-    TEST_REQUIRE(made->gguf && made->tensors);
+    TEST_LLAMA_REQUIRE(made->gguf && made->tensors);
 }
 
 void test_gguf_deinit(struct test_gguf *made)
@@ -29,7 +29,7 @@ static struct ggml_tensor *add(struct test_gguf *made, const char *name,
     struct ggml_tensor *tensor =
         rows > 1 ? ggml_new_tensor_2d(made->tensors, type, width, rows)
                  : ggml_new_tensor_1d(made->tensors, type, width);
-    TEST_REQUIRE(tensor);
+    TEST_LLAMA_REQUIRE(tensor);
     ggml_set_name(tensor, name);
     return tensor;
 }
@@ -63,7 +63,7 @@ void test_gguf_add_constant(struct test_gguf *made, const char *name, int64_t wi
 
 void test_gguf_write(const struct test_gguf *made, const char *path)
 {
-    TEST_REQUIRE(gguf_write_to_file(made->gguf, path, false));
+    TEST_LLAMA_REQUIRE(gguf_write_to_file(made->gguf, path, false));
 }
 
 void test_gguf_fill_golden(struct test_gguf *made)
