@@ -52,11 +52,15 @@ int cli_output_finish(int code)
 
 void cli_print_escaped(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        char one[2] = {*text, '\0'};
-        char form[CLI_ESCAPED_BYTE_MAX + 1];
-        cli_text_escape(one, form, sizeof form);
-        fputs(form, out);
+    char shown[512];
+    while (*text != '\0') {
+        char piece[sizeof shown / CLI_ESCAPED_BYTE_MAX];
+        size_t length = strnlen(text, sizeof piece - 1);
+        memcpy(piece, text, length);
+        piece[length] = '\0';
+        cli_text_escape(piece, shown, sizeof shown);
+        fputs(shown, out);
+        text += length;
     }
 }
 

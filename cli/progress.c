@@ -52,7 +52,8 @@ void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes)
         return;
     const struct ckv_clock *clock = ckv_clock_system();
     int64_t now = clock->monotonic_ns(clock->ctx);
-    if (progress->drawn && now < progress->next_ns)
+    bool ended = done_bytes >= progress->total_bytes;
+    if (progress->drawn && !ended && now < progress->next_ns)
         return;
     progress->next_ns = now + REDRAW_NS;
     draw(progress);

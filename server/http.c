@@ -27,6 +27,12 @@ enum {
     STOP_TIMEOUT_S = 5,
 };
 
+/* poll and not epoll: with epoll's edges libmicrohttpd 0.9.75 can miss that a client
+ * closed its side together with its request, and then keeps the connection until it times
+ * out. */
+#define DAEMON_FLAGS                                                                     \
+    (MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME)
+
 struct srv_http {
     struct MHD_Daemon *daemon;
     struct srv_service *service;
@@ -345,15 +351,6 @@ static void complete(void *cls, struct MHD_Connection *connection, void **state,
     pthread_mutex_unlock(&http->mu);
 }
 
-static unsigned daemon_flags(void)
-{
-    unsigned polling = MHD_is_feature_supported(MHD_FEATURE_EPOLL) == MHD_YES
-                           ? MHD_USE_EPOLL_INTERNAL_THREAD
-                           : MHD_USE_POLL_INTERNAL_THREAD;
-
-    return polling | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
-}
-
 bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
                     const char *api_key, struct srv_http **out, struct srv_fault *fault)
 {
@@ -372,8 +369,8 @@ bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
     pthread_mutex_init(&http->mu, NULL);
     pthread_cond_init(&http->idle, NULL);
     http->daemon = MHD_start_daemon(
-        daemon_flags(), 0, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET,
-        listener->fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        DAEMON_FLAGS, 0, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET, listener->fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
         MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_NOTIFY_COMPLETED,

@@ -29,8 +29,13 @@ struct ckv_io_dir {
 struct ckv_io_file {
     intptr_t handle;
 };
+#ifdef __cplusplus
+#define CKV_IO_DIR_NONE (ckv_io_dir{-1})
+#define CKV_IO_FILE_NONE (ckv_io_file{-1})
+#else
 #define CKV_IO_DIR_NONE ((struct ckv_io_dir){-1})
 #define CKV_IO_FILE_NONE ((struct ckv_io_file){-1})
+#endif
 
 /** Longest name of a file or folder, in bytes. */
 #define CKV_IO_NAME_MAX 255
@@ -132,6 +137,7 @@ struct ckv_io {
                             struct ckv_error *error);
     enum ckv_status (*remove)(void *ctx, struct ckv_io_dir dir, const char *name,
                               struct ckv_error *error);
+    /** EXISTS when something is in it. */
     enum ckv_status (*remove_dir)(void *ctx, struct ckv_io_dir dir, const char *name,
                                   struct ckv_error *error);
 
@@ -164,7 +170,8 @@ struct ckv_io {
                    uint64_t size_bytes, enum ckv_io_advice advice);
 
     /* Transfers. submit takes all requests or none; wait returns when all of them are
-     * complete or failed. Between the two the caller may compute. */
+     * complete or failed, with the status of the first that failed. Between the two the
+     * caller may compute. */
     enum ckv_status (*submit)(void *ctx, struct ckv_io_request *requests, size_t count,
                               struct ckv_error *error);
     enum ckv_status (*wait)(void *ctx, struct ckv_io_request *requests, size_t count,

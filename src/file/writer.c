@@ -129,8 +129,7 @@ enum ckv_status ckv_writer_begin(const struct ckv_io *io, struct ckv_io_dir dir,
     writer->source = source;
     writer->alloc = chosen.alloc;
     writer->options = chosen;
-    writer->chunk_size =
-        chosen.chunk_bytes ? chosen.chunk_bytes : CKV_CHUNK_BYTES_DEFAULT;
+    writer->step_size = chosen.chunk_bytes ? chosen.chunk_bytes : CKV_CHUNK_BYTES_DEFAULT;
     writer->next = CKV_STEP_OPEN;
     writer->temporary.file = CKV_IO_FILE_NONE;
     ckv_wyhash_init(&writer->hash, 0);

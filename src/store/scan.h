@@ -1,0 +1,12 @@
+/* Seeing what is in the folders of this store's fingerprint. */
+#ifndef COLDKV_STORE_SCAN_H
+#define COLDKV_STORE_SCAN_H
+
+#include "store/state.h"
+
+/* Lists the folders that changed since they were listed last, reads the headers of files
+ * that are new, forgets those that are gone. Only memory and an unreadable fingerprint's
+ * folder make it fail; a bad file never does. */
+enum ckv_status ckvi_scan(struct ckv_store *store, struct ckv_error *error);
+
+#endif
