@@ -6,6 +6,7 @@
 #include "lib/counting_alloc.h"
 #include "lib/files.h"
 #include "lib/live_caches.h"
+#include "lib/memory_io.h"
 #include "lib/temp_dir.h"
 #include "lib/token_arrays.h"
 #include <coldkv/lifecycle.h>
@@ -25,7 +26,7 @@
 #define NAME "entry.mlxkv"
 
 static struct test_alloc alloc;
-static struct test_dir temp;
+static struct test_memory_io *memory;
 static struct ckv_io_dir dir;
 static const struct ckv_io *io;
 
@@ -33,9 +34,9 @@ static int set_up(void **state)
 {
     (void)state;
     test_alloc_init(&alloc);
-    test_dir_init(&temp);
-    io = ckv_io_posix();
-    return ckv_io_open_root(io, temp.path, false, NULL, &dir, NULL) ? -1 : 0;
+    memory = test_memory_io_create(NULL);
+    io = test_memory_io_table(memory);
+    return ckv_io_open_root(io, "/lifecycle", true, NULL, &dir, NULL) ? -1 : 0;
 }
 
 static int tear_down(void **state)
@@ -43,9 +44,19 @@ static int tear_down(void **state)
     bool clean = test_alloc_clean(&alloc);
     (void)state;
     ckv_io_close_dir(io, &dir);
-    test_dir_deinit(&temp);
+    clean = test_memory_io_clean(memory) && clean;
+    test_memory_io_destroy(memory);
     test_alloc_deinit(&alloc);
     return clean ? 0 : -1;
+}
+
+/* A file of tests/data on the disk in memory. */
+static void copy_in(const char *path, const char *name)
+{
+    size_t size;
+    void *bytes = test_read_file(path, &size);
+    test_io_write_file(io, dir, name, bytes, size);
+    free(bytes);
 }
 
 static struct ckv_live_cache *make(const struct ckv_cache_params *params)
@@ -217,7 +228,7 @@ static void each_golden(void (*fn)(const char *name))
         if (!is_entry(found->d_name))
             continue;
         assert_true(snprintf(from, sizeof from, "%s/%s", path, found->d_name) > 0);
-        test_copy_file(from, test_dir_path(&temp, found->d_name));
+        copy_in(from, found->d_name);
         fn(found->d_name);
         count++;
     }
@@ -230,17 +241,22 @@ static void check_same_file_again(const char *name)
     struct ckv_loaded loaded;
     struct ckv_reader *reader;
     struct ckv_error error = {0};
-    char before[CKV_SHA256_TEXT_SIZE];
-    char after[CKV_SHA256_TEXT_SIZE];
+    void *before;
+    void *after;
+    size_t before_size;
+    size_t after_size;
     if (load(name, 0, true, &loaded, &error))
         fail_msg("%s: %s", name, error.text);
     assert_int_equal(ckv_reader_open(io, dir, name, NULL, &reader, NULL), CKV_OK);
     if (save("again.mlxkv", loaded.caches, loaded.cache_count, loaded.tokens,
              loaded.token_count, &ckv_reader_header(reader)->entry, &error))
         fail_msg("%s: %s", name, error.text);
-    test_sha256_file(test_dir_path(&temp, name), before);
-    test_sha256_file(test_dir_path(&temp, "again.mlxkv"), after);
-    assert_string_equal(before, after);
+    before = test_io_read_file(io, dir, name, &before_size);
+    after = test_io_read_file(io, dir, "again.mlxkv", &after_size);
+    assert_int_equal(before_size, after_size);
+    assert_memory_equal(before, after, before_size);
+    free(before);
+    free(after);
     ckv_reader_close(reader);
     ckv_loaded_deinit(&loaded);
 }
@@ -339,7 +355,7 @@ static void m7_expectations_are_compared(void **state)
     struct ckv_loaded loaded;
     struct ckv_error error;
     (void)state;
-    test_copy_file(path, test_dir_path(&temp, NAME));
+    copy_in(path, NAME);
     ckv_load_options_init(&good);
     good.alloc = &alloc.alloc;
     good.model_id = "stub";
@@ -378,12 +394,24 @@ static void a_missing_value_counts_as_different(void **state)
     struct ckv_loaded loaded;
     struct ckv_error error;
     (void)state;
-    test_copy_file(COLDKV_TEST_DATA "/reference/meta-none.mlxkv",
-                   test_dir_path(&temp, NAME));
+    copy_in(COLDKV_TEST_DATA "/reference/meta-none.mlxkv", NAME);
     ckv_load_options_init(&options);
     options.ns = "";
     assert_int_equal(ckv_load(io, dir, NAME, &options, &loaded, &error), CKV_FOREIGN);
     assert_non_null(strstr(error.text, "none"));
+}
+
+static void flip_byte(uint64_t offset)
+{
+    struct ckv_io_file file;
+    unsigned char byte;
+    size_t done;
+    assert_int_equal(ckv_io_open_file(io, dir, NAME, CKV_IO_READ_WRITE, &file, NULL),
+                     CKV_OK);
+    assert_int_equal(ckv_io_read(io, file, &byte, 1, offset, &done, NULL), CKV_OK);
+    byte ^= 1;
+    assert_int_equal(ckv_io_write(io, file, &byte, 1, offset, NULL), CKV_OK);
+    ckv_io_close_file(io, &file);
 }
 
 static void m10_a_corrupt_tensor_never_loads_and_never_leaks(void **state)
@@ -391,8 +419,8 @@ static void m10_a_corrupt_tensor_never_loads_and_never_leaks(void **state)
     struct ckv_loaded loaded;
     struct ckv_error error;
     (void)state;
-    test_copy_file(COLDKV_TEST_DATA "/two-kv-zero.mlxkv", test_dir_path(&temp, NAME));
-    test_flip_byte(test_dir_path(&temp, NAME), 16384 + 16384 + 5, 1);
+    copy_in(COLDKV_TEST_DATA "/two-kv-zero.mlxkv", NAME);
+    flip_byte(16384 + 16384 + 5);
     for (int i = 0; i < 11; i++) {
         size_t live = alloc.live_blocks;
         assert_int_equal(load(NAME, 0, true, &loaded, &error), CKV_CORRUPT);
@@ -597,6 +625,7 @@ static void a_gibibyte_needs_three_chunks(void **state)
     uint64_t shape[4] = {1, 8, 524288, 64};
     const size_t bound = 3 * CKV_CHUNK_BYTES_DEFAULT + 2 * 16384;
     struct ckv_io sparse = *ckv_io_posix();
+    struct test_dir temp;
     struct ckv_live_cache *cache = make(&test_live_kinds[0]);
     struct ckv_array arrays[2];
     struct ckv_loaded loaded;
@@ -611,9 +640,12 @@ static void a_gibibyte_needs_three_chunks(void **state)
                      CKV_OK);
     ckv_array_unref(&arrays[0]);
     ckv_array_unref(&arrays[1]);
+    ckv_io_close_dir(io, &dir);
+    test_dir_init(&temp);
     sparse.submit = submit_without_writing;
     sparse.wait = wait_for_nothing;
     io = &sparse;
+    assert_int_equal(ckv_io_open_root(io, temp.path, false, NULL, &dir, NULL), CKV_OK);
     live = alloc.live_bytes;
     test_alloc_reset(&alloc);
     assert_int_equal(save(NAME, &cache, 1, tokens, 1, NULL, &error), CKV_OK);
@@ -624,7 +656,9 @@ static void a_gibibyte_needs_three_chunks(void **state)
     assert_int_equal(ckv_cache_offset(loaded.caches[0]), shape[2]);
     assert_true(alloc.peak_bytes <= alloc.live_bytes + bound);
     ckv_loaded_deinit(&loaded);
-    io = ckv_io_posix();
+    ckv_io_close_dir(io, &dir);
+    io = test_memory_io_table(memory);
+    test_dir_deinit(&temp);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
