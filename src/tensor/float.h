@@ -1,7 +1,7 @@
 /*
  * Conversions of one element, inline for the loops of this layer; <coldkv/float.h> states
- * the rules. Every path is arithmetic without branches that matter, so that compilers can
- * vectorise loops over them.
+ * the rules. All cases are computed and one is chosen by mask: no branch to predict, and
+ * compilers can vectorise loops over them.
  */
 #ifndef COLDKV_TENSOR_FLOAT_H
 #define COLDKV_TENSOR_FLOAT_H
@@ -10,6 +10,12 @@
 #include <coldkv/dtype.h>
 #include <coldkv/status.h>
 #include <stddef.h>
+
+static inline uint32_t ckvi_float_choose(bool condition, uint32_t yes, uint32_t no)
+{
+    uint32_t mask = 0u - (uint32_t)condition;
+    return (yes & mask) | (no & ~mask);
+}
 
 static inline float ckvi_widen_bf16(uint16_t half)
 {
@@ -34,8 +40,9 @@ static inline float ckvi_widen_f16(uint16_t half)
     uint32_t special = (magnitude << 13) | 0x7f800000u;
     uint32_t quiet = magnitude > 0x7c00u ? 0x400000u : 0u;
     uint32_t denormal = ckvi_float_bits((float)(int32_t)magnitude * 0x1p-24f);
-    uint32_t bits = magnitude >= 0x7c00u ? special | quiet : normal;
-    return ckvi_float_from_bits(sign | (magnitude < 0x400u ? denormal : bits));
+    uint32_t bits = ckvi_float_choose(magnitude >= 0x7c00u, special | quiet, normal);
+    bits = ckvi_float_choose(magnitude < 0x400u, denormal, bits);
+    return ckvi_float_from_bits(sign | bits);
 }
 
 /*
@@ -52,9 +59,9 @@ static inline uint16_t ckvi_narrow_f16(float value)
     uint32_t denormal =
         ckvi_float_bits(ckvi_float_from_bits(magnitude) + 0.5f) - 0x3f000000u;
     uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
-    uint32_t result = magnitude < 0x38800000u ? denormal : normal;
-    result = magnitude >= 0x477ff000u ? 0x7c00u : result;
-    result = magnitude > 0x7f800000u ? nan : result;
+    uint32_t result = ckvi_float_choose(magnitude < 0x38800000u, denormal, normal);
+    result = ckvi_float_choose(magnitude >= 0x477ff000u, 0x7c00u, result);
+    result = ckvi_float_choose(magnitude > 0x7f800000u, nan, result);
     return (uint16_t)(sign | result);
 }
 
