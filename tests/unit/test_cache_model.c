@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { HEADS = 2, POOL = 4, STEPS = 60, HISTORIES = 1200, ROWS_MAX = 6000, LONG = 700 };
+enum { HEADS = 2, POOL = 4, STEPS = 40, HISTORIES = 1000, ROWS_MAX = 6000, LONG = 700 };
 
 /* A row is the number of the token in it, or ZERO_ROW. */
 #define ZERO_ROW (-1)
@@ -442,7 +442,7 @@ static void qkv_histories(void **state)
     struct test_random random;
     (void)state;
     (void)test_random_init_printed(&random, 3);
-    for (int i = 0; i < HISTORIES / 3; i++) {
+    for (int i = 0; i < HISTORIES; i++) {
         struct ckv_cache_params params = {
             .kind = CKV_CACHE_QKV, .bits = bits[i % 6], .group_size = i % 2 ? 32 : 64};
         run_history(&params, 64, dtypes[test_random_below(&random, 3)], &random);
@@ -455,7 +455,7 @@ static void rotating_qkv_histories(void **state)
     struct test_random random;
     (void)state;
     (void)test_random_init_printed(&random, 4);
-    for (int i = 0; i < HISTORIES / 3; i++) {
+    for (int i = 0; i < HISTORIES; i++) {
         struct ckv_cache_params params = {.kind = CKV_CACHE_ROTATING_QKV,
                                           .max_size = i % 3 ? 64 : 256,
                                           .bits = bits[i % 6],
@@ -471,11 +471,88 @@ static void turboquant_histories(void **state)
     struct test_random random;
     (void)state;
     (void)test_random_init_printed(&random, 5);
-    for (int i = 0; i < HISTORIES / 3; i++) {
+    for (int i = 0; i < HISTORIES; i++) {
         struct ckv_cache_params params = {.kind = CKV_CACHE_TURBOQUANT,
                                           .k_bits = k_bits[i % 4],
                                           .v_bits = v_bits[i % 5]};
         run_history(&params, 64, dtypes[test_random_below(&random, 3)], &random);
+    }
+}
+
+/* The slots hold the arrays of these numbers, 0 = none. */
+static void check_slots(const struct ckv_live_cache *cache, uint64_t offset,
+                        const long set[2])
+{
+    struct ckv_array arrays[CKV_CACHE_ARRAYS_MAX];
+    size_t count = ckv_cache_state(cache, arrays);
+    size_t seen = 0;
+    assert_int_equal(ckv_cache_offset(cache), offset);
+    for (size_t slot = 0; slot < 2; slot++) {
+        struct ckv_array expected;
+        if (set[slot] == 0)
+            continue;
+        expected = test_token_array(CKV_DTYPE_FLOAT32, 1, 4, set[slot], 3, false);
+        assert_true(seen < count && ckv_array_equal(&arrays[seen], &expected));
+        ckv_array_unref(&expected);
+        seen++;
+    }
+    assert_int_equal(seen, count);
+    for (size_t i = 0; i < count; i++)
+        ckv_array_unref(&arrays[i]);
+}
+
+/* A recurrent state has no rows: its arrays are what was set last, whoever shared them.
+ */
+static void ssm_histories(void **state)
+{
+    struct test_random random;
+    (void)state;
+    (void)test_random_init_printed(&random, 6);
+    for (int i = 0; i < HISTORIES; i++) {
+        const struct ckv_cache_params params = {.kind = CKV_CACHE_SSM};
+        struct ckv_live_cache *pool[POOL];
+        uint64_t offset[POOL] = {0};
+        long set[POOL][2] = {{0}};
+        struct test_alloc alloc;
+        long next = 1;
+        test_alloc_init(&alloc);
+        for (size_t c = 0; c < POOL; c++)
+            assert_int_equal(ckv_cache_create(&alloc.alloc, &params, &pool[c], NULL),
+                             CKV_OK);
+        for (int step = 0; step < STEPS; step++) {
+            size_t at = (size_t)test_random_below(&random, POOL);
+            size_t other = (at + 1 + (size_t)test_random_below(&random, POOL - 1)) % POOL;
+            size_t slot = (size_t)test_random_below(&random, 2);
+            uint64_t n = test_random_below(&random, 300);
+            struct ckv_array array;
+            struct ckv_live_cache *clone;
+            if (test_random_below(&random, 4) > 0) {
+                array = test_token_array(CKV_DTYPE_FLOAT32, 1, 4, next, 3, false);
+                assert_int_equal(ckv_cache_set_slot(pool[at], slot, &array, NULL),
+                                 CKV_OK);
+                assert_int_equal(ckv_cache_advance(pool[at], n, NULL), CKV_OK);
+                ckv_array_unref(&array);
+                set[at][slot] = next++;
+                offset[at] += n;
+            } else if (ckv_cache_is_empty(pool[at])) {
+                assert_true(set[at][0] == 0 || set[at][1] == 0);
+                assert_int_equal(ckv_caches_clone(&pool[at], 1, &clone, NULL),
+                                 CKV_INVALID);
+            } else {
+                assert_int_equal(ckv_caches_clone(&pool[at], 1, &clone, NULL), CKV_OK);
+                ckv_cache_destroy(pool[other]);
+                pool[other] = clone;
+                offset[other] = offset[at];
+                memcpy(set[other], set[at], sizeof set[at]);
+            }
+            assert_int_equal(ckv_cache_trim(pool[at], 1, NULL, NULL), CKV_REFUSED);
+            for (size_t c = 0; c < POOL; c++)
+                check_slots(pool[c], offset[c], set[c]);
+        }
+        for (size_t c = 0; c < POOL; c++)
+            ckv_cache_destroy(pool[c]);
+        assert_true(test_alloc_clean(&alloc));
+        test_alloc_deinit(&alloc);
     }
 }
 
@@ -484,7 +561,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kv_histories),         cmocka_unit_test(rotating_histories),
         cmocka_unit_test(qkv_histories),        cmocka_unit_test(rotating_qkv_histories),
-        cmocka_unit_test(turboquant_histories),
+        cmocka_unit_test(turboquant_histories), cmocka_unit_test(ssm_histories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
