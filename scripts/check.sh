@@ -64,7 +64,9 @@ run_stage() { # run_stage NAME
         failed=1
     fi
     if [ "$failed" -ne 0 ]; then
-        tail -n "${CHECK_TAIL:-80}" "$log" | sed 's/^/    | /'
+        # ninja -k 0 goes on after an error: without its progress the errors are near the end.
+        grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$log" |
+            tail -n "${CHECK_TAIL:-80}" | sed 's/^/    | /'
         say "    FAILED: the whole log is build/check-logs/$1.log"
     fi
     TOTAL_PASSED=$((TOTAL_PASSED + passed))
