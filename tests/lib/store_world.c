@@ -36,16 +36,17 @@ void test_world_init(struct test_world *world)
     };
 }
 
-void test_world_deinit(struct test_world *world)
+int test_world_deinit(struct test_world *world)
 {
-    TEST_REQUIRE(test_faulty_io_clean(&world->faulty));
-    TEST_REQUIRE(test_memory_io_clean(world->memory));
-    TEST_REQUIRE(test_alloc_clean(&world->alloc));
+    bool clean = test_faulty_io_clean(&world->faulty);
+    clean = test_memory_io_clean(world->memory) && clean;
+    clean = test_alloc_clean(&world->alloc) && clean;
     test_faulty_io_deinit(&world->faulty);
     test_memory_io_destroy(world->memory);
     test_alloc_deinit(&world->alloc);
     test_log_deinit(&world->log);
     test_clock_deinit(&world->clock);
+    return clean ? 0 : -1;
 }
 
 enum ckv_status test_world_try_open(struct test_world *world, struct ckv_store **store)

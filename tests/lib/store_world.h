@@ -41,8 +41,8 @@ struct test_world {
 };
 
 void test_world_init(struct test_world *world);
-/* Checks with TEST_REQUIRE that no memory, file or folder is left. */
-void test_world_deinit(struct test_world *world);
+/* -1 when memory, a file or a folder is left: what a teardown returns. */
+int test_world_deinit(struct test_world *world);
 
 /* A store on TEST_STORE_PATH; failure ends the program with the reason. */
 struct ckv_store *test_world_open(struct test_world *world);

@@ -27,10 +27,11 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
+    int result;
     ckv_store_close(f->store);
-    test_world_deinit(&f->world);
+    result = test_world_deinit(&f->world);
     free(f);
-    return 0;
+    return result;
 }
 
 static void reopen(struct fixture *f)
