@@ -207,7 +207,10 @@ static enum ckv_status try_match(struct attempt *attempt, uint32_t *tried,
         return ckv_error_set(why, CKV_NOTFOUND, "the entry was removed meanwhile");
     ckvi_name_entry(attempt->record->uuid, attempt->name);
     (*tried)++;
+    ckv_error_clear(why);
     status = run_attempt(attempt, why);
+    if (status != CKV_OK && why->text[0] == '\0')
+        (void)ckv_error_set(why, status, "the engine gave no reason");
     if (status != CKV_OK)
         settle_failure(attempt, status, why);
     ckv_reader_close(attempt->reader);
