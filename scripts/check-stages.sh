@@ -178,7 +178,7 @@ root, build = sys.argv[1:]
 folders = tuple(os.path.join(root, d) + os.sep for d in ("src", "bridge", "server", "cli"))
 for entry in json.load(open(build + "/compile_commands.json")):
     path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
-    if path.startswith(folders):
+    if path.startswith(folders) and "/testlib/" not in path:
         print(path)' "$ROOT" "$1" | sort -u
 }
 
