@@ -101,10 +101,13 @@ c_files() { # tracked ones; without git, all but what builds make
 clang_format_14() {
     local name
     for name in clang-format-14 clang-format; do
-        if have "$name" && "$name" --version | grep -q 'version 14\.'; then
+        have "$name" || continue
+        case $("$name" --version) in
+        *"version 14."*)
             printf '%s\n' "$name"
             return
-        fi
+            ;;
+        esac
     done
     return 1
 }
