@@ -93,6 +93,37 @@ class Server:
         comments = [line for line in lines if line.startswith(":")]
         return events, comments
 
+    def timed(self, messages, max_tokens=16, **fields):
+        """A greedy streamed chat: (seconds to the first text, the text, its usage)."""
+        body = {"messages": messages, "max_tokens": max_tokens, "temperature": 0}
+        body.update(stream=True, stream_options={"include_usage": True}, **fields)
+        connection = self.connect()
+        try:
+            begin = time.monotonic()
+            connection.request(
+                "POST",
+                "/v1/chat/completions",
+                json.dumps(body),
+                {"Content-Type": "application/json"},
+            )
+            response = connection.getresponse()
+            if response.status != 200:
+                raise RuntimeError(f"{response.status}: {response.read()}")
+            first, pieces, counts = None, [], None
+            for line in response:
+                if not line.startswith(b"data: {"):
+                    continue
+                chunk = json.loads(line[6:])
+                counts = chunk.get("usage") or counts
+                for choice in chunk["choices"]:
+                    piece = choice["delta"].get("content")
+                    if piece:
+                        first = first or time.monotonic() - begin
+                        pieces.append(piece)
+            return first, "".join(pieces), counts
+        finally:
+            connection.close()
+
     def stats(self):
         status, stats = self.request("GET", "/stats")
         if status != 200:

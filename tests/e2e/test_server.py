@@ -51,7 +51,7 @@ class Remembers(ServerTest):
 
     def test_after_sigkill_the_same_prompt_later_turns_and_a_diverging_one(self):
         document = facts(0, 175)
-        question = document + "\nRetell the records above, one after the other."
+        question = document + "\nWrite a long story about a lighthouse keeper and his lamp."
         server = self.start("--ctx-size", "8192")
         cold = server.chat(question, max_tokens=64)
         stats = server.wait_durable(1)
