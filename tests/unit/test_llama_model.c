@@ -16,6 +16,7 @@
 enum {
     STORED = 600, /* tokens in the entry: beyond 512, where threads split the cache */
     ROWS = 64,
+    THREADED_ROWS = 4,
     COMMON = 333, /* of a prompt that diverges in the middle */
     DIVERGED = 380,
     DIVERGED_ROWS = 16,
@@ -27,8 +28,9 @@ struct fixture {
     struct test_dir dir;
     int32_t tokens[STORED + 1];
     int32_t diverged[DIVERGED];
-    struct test_run *unbroken;         /* the prompt, then greedy */
-    struct test_run *unbroken_trimmed; /* cut to COMMON, then the other prompt */
+    struct test_run *unbroken;          /* the prompt, then greedy */
+    struct test_run *unbroken_threaded; /* the same by two threads */
+    struct test_run *unbroken_trimmed;  /* cut to COMMON, then the other prompt */
 };
 
 /* One context with its bridge and store. */
@@ -64,6 +66,27 @@ static void close_line(struct line *line)
     llama_free(line->context);
 }
 
+/* One thread: two would wait for each other on a machine that is busy with other tests.
+ */
+static struct llama_context_params model_params(void)
+{
+    struct llama_context_params params = test_llama_params();
+    params.n_threads = 1;
+    params.n_threads_batch = 1;
+    return params;
+}
+
+/* What follows the prompt, by two threads. */
+static struct test_run *run_threaded(const struct fixture *fixture,
+                                     struct llama_context *context)
+{
+    struct test_run *run;
+    llama_set_n_threads(context, 2, 2);
+    run = test_llama_generate(context, 0, fixture->tokens[STORED], STORED, THREADED_ROWS);
+    llama_set_n_threads(context, 1, 1);
+    return run;
+}
+
 static void make_tokens(struct fixture *fixture)
 {
     const struct llama_vocab *vocab = llama_model_get_vocab(fixture->model);
@@ -97,7 +120,7 @@ static struct test_run *run_diverged(const struct fixture *fixture,
 static int evaluate_cold(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
-    struct llama_context_params params = test_llama_params();
+    struct llama_context_params params = model_params();
     struct ckv_llama_snapshot *snapshot = NULL;
     const char *named = getenv("COLDKV_MODEL");
     struct line line;
@@ -111,6 +134,8 @@ static int evaluate_cold(void **state)
     assert_int_equal(ckv_llama_snapshot_create(line.bridge, 0, fixture->tokens, STORED,
                                                &snapshot, &line.error),
                      CKV_OK);
+    fixture->unbroken_threaded = run_threaded(fixture, line.context);
+    assert_true(llama_memory_seq_rm(llama_get_memory(line.context), 0, STORED, -1));
     fixture->unbroken =
         test_llama_generate(line.context, 0, fixture->tokens[STORED], STORED, ROWS);
     assert_true(llama_memory_seq_rm(llama_get_memory(line.context), 0, COMMON, -1));
@@ -129,6 +154,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
     test_run_destroy(fixture->unbroken);
+    test_run_destroy(fixture->unbroken_threaded);
     test_run_destroy(fixture->unbroken_trimmed);
     llama_model_free(fixture->model);
     test_dir_deinit(&fixture->dir);
@@ -152,7 +178,7 @@ static void expect_restored(struct line *line, const int32_t *prompt, size_t len
 static void s50_a_new_context_goes_on_with_the_same_bits(void **state)
 {
     const struct fixture *fixture = *state;
-    struct llama_context_params params = test_llama_params();
+    struct llama_context_params params = model_params();
     struct test_run *run;
     struct line line;
     params.n_ctx = 2048;
@@ -164,10 +190,24 @@ static void s50_a_new_context_goes_on_with_the_same_bits(void **state)
     close_line(&line);
 }
 
+static void two_threads_give_the_same_bits_too(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct llama_context_params params = model_params();
+    struct test_run *run;
+    struct line line;
+    open_line(fixture, &params, &line);
+    expect_restored(&line, fixture->tokens, STORED + 1, STORED);
+    run = run_threaded(fixture, line.context);
+    assert_true(test_run_equals(run, fixture->unbroken_threaded));
+    test_run_destroy(run);
+    close_line(&line);
+}
+
 static void s10_a_diverging_prompt_takes_the_common_prefix(void **state)
 {
     const struct fixture *fixture = *state;
-    struct llama_context_params params = test_llama_params();
+    struct llama_context_params params = model_params();
     struct test_run *run;
     struct line line;
     open_line(fixture, &params, &line);
@@ -182,7 +222,7 @@ static void s10_a_diverging_prompt_takes_the_common_prefix(void **state)
 static void s22_a_quantized_cache_is_offered_nothing(void **state)
 {
     const struct fixture *fixture = *state;
-    struct llama_context_params params = test_llama_params();
+    struct llama_context_params params = model_params();
     struct ckv_store_stats stats;
     struct ckv_restored restored;
     struct line line;
@@ -202,7 +242,7 @@ static void s22_a_quantized_cache_is_offered_nothing(void **state)
 static void a_context_too_small_evaluates_from_the_start(void **state)
 {
     const struct fixture *fixture = *state;
-    struct llama_context_params params = test_llama_params();
+    struct llama_context_params params = model_params();
     struct ckv_store_stats stats;
     struct ckv_restored restored;
     struct line line;
@@ -222,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s50_a_new_context_goes_on_with_the_same_bits),
+        cmocka_unit_test(two_threads_give_the_same_bits_too),
         cmocka_unit_test(s10_a_diverging_prompt_takes_the_common_prefix),
         cmocka_unit_test(s22_a_quantized_cache_is_offered_nothing),
         cmocka_unit_test(a_context_too_small_evaluates_from_the_start),
