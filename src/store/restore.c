@@ -211,6 +211,7 @@ static enum ckv_status try_match(struct attempt *attempt, uint32_t *tried,
     status = run_attempt(attempt, why);
     if (status != CKV_OK && why->text[0] == '\0')
         (void)ckv_error_set(why, status, "the engine gave no reason");
+    why->status = status;
     if (status != CKV_OK)
         settle_failure(attempt, status, why);
     ckv_reader_close(attempt->reader);
@@ -237,7 +238,8 @@ enum ckv_status ckv_store_restore(struct ckv_store *store, const char *ns,
     (void)ckv_error_set(&why, CKV_NOTFOUND, "no entry shares a usable prefix");
     count = ckvi_catalog_find(&store->catalog, ckvi_ns_text(ns), prompt, prompt_length,
                               matches, TRIES_MAX);
-    for (size_t i = 0; i < count; i++) {
+    /* Who cancels wants no other candidate either. */
+    for (size_t i = 0; i < count && why.status != CKV_CANCELLED; i++) {
         struct attempt attempt = {
             .store = store,
             .ns = ckvi_ns_text(ns),

@@ -67,6 +67,40 @@ static void open_makes_the_layout(void **state)
     assert_int_equal(test_log_count(&world->log, "store.open"), 1);
 }
 
+static void a_new_directory_is_durable_in_its_parent(void **state)
+{
+    struct test_world *world = *state;
+    struct ckv_io_dir root;
+    struct ckv_io_stat parent;
+    const struct test_memory_op *ops;
+    size_t count;
+    size_t synced = 0;
+    test_memory_io_record(world->memory, true);
+    open_and_close(world);
+    assert_ok(ckv_io_open_root(disk(world), "/", false, NULL, &root, &world->error),
+              world->error);
+    assert_ok(ckv_io_stat_dir(disk(world), root, &parent, &world->error), world->error);
+    test_world_close_dir(world, &root);
+    ops = test_memory_io_ops(world->memory, &count);
+    for (size_t i = 0; i < count; i++)
+        synced += ops[i].kind == TEST_OP_SYNC_DIR && ops[i].node == parent.inode;
+    assert_int_equal(synced, 1);
+}
+
+static void what_was_renamed_lately_is_made_durable(void **state)
+{
+    struct test_world *world = *state;
+    make_store(world);
+    test_faulty_io_reset(&world->faulty);
+    open_and_close(world);
+    /* root and the folder of the one namespace: nobody knows whether they were synced */
+    assert_int_equal(world->faulty.counts[TEST_CALL_SYNC_DIR], 2);
+    test_clock_advance(&world->clock, HOUR_NS);
+    test_faulty_io_reset(&world->faulty);
+    open_and_close(world);
+    assert_int_equal(world->faulty.counts[TEST_CALL_SYNC_DIR], 1);
+}
+
 static void identity_json_is_written_once(void **state)
 {
     struct test_world *world = *state;
@@ -503,6 +537,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(open_makes_the_layout),
+        TEST(a_new_directory_is_durable_in_its_parent),
+        TEST(what_was_renamed_lately_is_made_durable),
         TEST(identity_json_is_written_once),
         TEST(identity_json_is_durable),
         TEST(failing_identity_json_does_not_matter),

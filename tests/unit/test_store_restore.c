@@ -274,6 +274,16 @@ static void a_refusing_engine_gets_the_next_candidate(void **state)
     assert_int_equal(f->target.accepted, 2);
 }
 
+static void a_cancelled_restore_tries_no_other(void **state)
+{
+    struct fixture *f = *state;
+    put_two(f);
+    f->target.prepare_status = CKV_CANCELLED;
+    assert_status(restore(f, T(1, 2, 3, 4, 9)), CKV_NOTFOUND);
+    assert_int_equal(f->target.prepared, 1);
+    assert_int_equal(test_stats(f->store).entries, 2);
+}
+
 static void at_most_three_entries_are_tried(void **state)
 {
     struct fixture *f = *state;
@@ -499,6 +509,7 @@ int main(void)
         TEST(other_answers_of_the_engine_leave_the_entry),
         TEST(an_engine_that_saw_no_bytes_proves_no_corruption),
         TEST(a_refusing_engine_gets_the_next_candidate),
+        TEST(a_cancelled_restore_tries_no_other),
         TEST(at_most_three_entries_are_tried),
         TEST(s30_a_sink_that_fails_is_dropped_once),
         TEST(s34_read_errors_leave_the_entry),
