@@ -64,13 +64,18 @@ void cli_print_escaped(FILE *out, const char *text)
     }
 }
 
+static void complain(const char *command, const char *format, va_list args)
+{
+    fprintf(stderr, "coldkv %s: ", command);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
 void cli_complain(const char *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "coldkv %s: ", command);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    complain(command, format, args);
     va_end(args);
 }
 
@@ -124,9 +129,7 @@ int cli_usage_error(const char *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "coldkv %s: ", command);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    complain(command, format, args);
     va_end(args);
     return point_to_help(command);
 }

@@ -70,15 +70,9 @@ static char *resolve_new(const char *path)
         errno = failure;
         return NULL;
     }
-    size_t length = strlen(real);
-    if (real[length - 1] == '/')
-        length--;
-    char *joined = malloc(length + 1 + strlen(name) + 1);
-    if (joined != NULL) {
-        memcpy(joined, real, length);
-        joined[length] = '/';
-        strcpy(joined + length + 1, name);
-    }
+    char *joined = malloc(cli_text_joined_size(real, name));
+    if (joined != NULL)
+        cli_text_join(real, name, joined);
     free(real);
     return joined;
 }

@@ -44,7 +44,7 @@ const char cli_repack_help[] =
     "exists or\n"
     "is IN, or writing failed; 2 usage.\n";
 
-#define COPY_BYTES (4u * 1024u * 1024u)
+#define COPY_BYTES ((size_t)4 * 1024 * 1024)
 
 struct repack {
     const char *in_path;

@@ -165,6 +165,29 @@ const char *cli_text_nearest(const char *typed, const char *const *words)
     return best;
 }
 
+/* Length of `folder` without the slashes at its end; "/" is none. */
+static size_t folder_length(const char *folder)
+{
+    size_t length = strlen(folder);
+    while (length > 0 && folder[length - 1] == '/')
+        length--;
+    return length;
+}
+
+size_t cli_text_joined_size(const char *folder, const char *name)
+{
+    return folder_length(folder) + 1 + strlen(name) + 1;
+}
+
+char *cli_text_join(const char *folder, const char *name, char *out)
+{
+    size_t length = folder_length(folder);
+    memcpy(out, folder, length);
+    out[length] = '/';
+    memcpy(out + length + 1, name, strlen(name) + 1);
+    return out;
+}
+
 bool cli_text_ends_with(const char *name, const char *suffix)
 {
     size_t length = strlen(name);

@@ -32,6 +32,11 @@ size_t cli_text_distance(const char *a, const char *b);
 /* The word of `words` (ends with NULL) that was probably meant by `typed`, or NULL. */
 const char *cli_text_nearest(const char *typed, const char *const *words);
 
+/* Bytes for `folder` (slashes at its end count as one), a slash, `name`, terminator. */
+size_t cli_text_joined_size(const char *folder, const char *name);
+/* Writes them to out, which has that many. Returns out. */
+char *cli_text_join(const char *folder, const char *name, char *out);
+
 /* Whether `name` ends with `suffix` and has something before it. */
 bool cli_text_ends_with(const char *name, const char *suffix);
 

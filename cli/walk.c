@@ -63,22 +63,6 @@ static void free_names(struct names *names)
     free(names->items);
 }
 
-static char *join(const char *folder, const char *name)
-{
-    size_t length = strlen(folder);
-    while (length > 1 && folder[length - 1] == '/')
-        length--;
-    const char *between = folder[length - 1] == '/' ? "" : "/";
-    size_t size = length + strlen(between) + strlen(name) + 1;
-    char *path = malloc(size);
-    if (path == NULL)
-        return NULL;
-    memcpy(path, folder, length);
-    strcpy(path + length, between);
-    strcat(path, name);
-    return path;
-}
-
 /* Takes `path` over, also when it fails. */
 static enum ckv_status add_file(struct cli_walk *walk, char *path, uint64_t size_bytes,
                                 bool named)
@@ -139,9 +123,10 @@ static enum ckv_status visit_name(struct cli_walk *walk, struct ckv_io_dir dir,
         walk->special_count += wanted;
     if (stat.type == CKV_IO_TYPE_OTHER || (stat.type == CKV_IO_TYPE_FILE && !wanted))
         return CKV_OK;
-    char *path = join(folder, name);
+    char *path = malloc(cli_text_joined_size(folder, name));
     if (path == NULL)
         return CKV_NOMEM;
+    cli_text_join(folder, name, path);
     if (stat.type == CKV_IO_TYPE_FILE)
         return add_file(walk, path, stat.size_bytes, false);
     enum ckv_status status = visit_folder(walk, dir, name, path, depth);

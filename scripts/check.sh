@@ -9,7 +9,7 @@
 #   clang     clang: all tests but the end-to-end ones
 #   asan      clang with address and undefined behaviour sanitizers: all tests
 #   bare      without libllama, as released (NDEBUG): all tests that remain
-#   install   a release build, installed, and an example compiled against it by pkg-config
+#   release   the builds that users make, static and shared
 #   tidy      clang-tidy on src, bridge, server, cli
 #   cppcheck  cppcheck on the same
 #   fuzz      each fuzz target for FUZZ_TIME seconds (60)
@@ -21,7 +21,7 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/scripts/check-stages.sh"
 
-ALL=(layers format gcc clang asan bare install tidy cppcheck fuzz)
+ALL=(layers format gcc clang asan bare release tidy cppcheck fuzz)
 case ${1:-} in
 -h | --help)
     sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"
@@ -64,7 +64,9 @@ run_stage() { # run_stage NAME
         failed=1
     fi
     if [ "$failed" -ne 0 ]; then
-        tail -n "${CHECK_TAIL:-80}" "$log" | sed 's/^/    | /'
+        # ninja -k 0 goes on after an error: without its progress the errors are near the end.
+        grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$log" |
+            tail -n "${CHECK_TAIL:-80}" | sed 's/^/    | /'
         say "    FAILED: the whole log is build/check-logs/$1.log"
     fi
     TOTAL_PASSED=$((TOTAL_PASSED + passed))

@@ -7,9 +7,9 @@
 
 The rules: a lower layer never includes a higher one; programs and the bridge include public
 headers and their own; llama.h and ggml stay in bridge/llama/ and server/engine.c (and in
-tests named after llama); public headers stand on the C standard alone and are short; above io nobody calls the system;
-outside base nobody calls the C library's allocator; no file names a place of somebody's
-own machine.
+tests named after llama); public headers stand on the C standard alone and are short; above
+io nobody calls the system; outside base nobody calls the C library's allocator; no file
+names a place of somebody's own machine.
 """
 
 import os

@@ -112,7 +112,7 @@ static bool check_body(const struct srv_headers *headers, uint64_t body_bytes_ma
 
 bool srv_access_check(const struct srv_access *access, const struct srv_route *route,
                       const char *method, struct srv_headers *headers,
-                      uint64_t body_bytes_max, struct srv_fault *fault)
+                      struct srv_fault *fault)
 {
     uint64_t length;
     bool ok = check_caller(access, route, headers, fault);
@@ -123,10 +123,11 @@ bool srv_access_check(const struct srv_access *access, const struct srv_route *r
         ok = srv_fault_set(fault, 405, "method_not_allowed", NULL, "use %s here",
                            route->method);
     if (ok && route->id == SRV_ROUTE_CHAT)
-        ok = check_body(headers, body_bytes_max, fault);
+        ok = check_body(headers, access->body_bytes_max, fault);
     headers->answer_at_once =
-        !ok && (headers->expects ||
-                (headers->content_length &&
-                 !srv_number_parse(headers->content_length, 0, body_bytes_max, &length)));
+        !ok &&
+        (headers->expects || (headers->content_length &&
+                              !srv_number_parse(headers->content_length, 0,
+                                                access->discard_bytes_max, &length)));
     return ok;
 }

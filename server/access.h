@@ -38,11 +38,13 @@ struct srv_access {
     uint16_t port;
     bool loopback;
     const char *api_key; /* NULL = none */
+    uint64_t body_bytes_max;
+    uint64_t discard_bytes_max; /* longer refused bodies are not waited for */
 };
 
 /* False with `fault` set when the request is refused. route may be NULL (404). */
 bool srv_access_check(const struct srv_access *access, const struct srv_route *route,
                       const char *method, struct srv_headers *headers,
-                      uint64_t body_bytes_max, struct srv_fault *fault);
+                      struct srv_fault *fault);
 
 #endif

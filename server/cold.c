@@ -11,6 +11,9 @@
 #include <coldkv/llama.h>
 #include <stdlib.h>
 
+/* Shorter common prefixes are evaluated, not restored. */
+enum { REUSE_TOKENS_MIN = 32 };
+
 struct srv_cold {
     struct ckv_llama *bridge;
     struct ckv_store *store;
@@ -27,6 +30,19 @@ static void log_event(void *ctx, enum ckv_log_level level, const char *id,
 }
 
 static const struct ckv_log tier_log = {.level = CKV_LOG_INFO, .fn = log_event};
+
+/* The option that overrides the rule which refused the folder. */
+static const char *hint(enum ckv_status status)
+{
+    switch (status) {
+    case CKV_REFUSED:
+        return " (see --ssd-cache-init)";
+    case CKV_DENIED:
+        return " (see --ssd-cache-allow-shared-dir)";
+    default:
+        return "";
+    }
+}
 
 static bool open_store(struct srv_cold *cold, const struct srv_cold_options *options,
                        struct srv_fault *fault)
@@ -46,8 +62,8 @@ static bool open_store(struct srv_cold *cold, const struct srv_cold_options *opt
                             &store_options, &cold->store, &error);
     if (status == CKV_OK)
         return true;
-    return srv_fault_set(fault, 500, NULL, NULL, "cannot use %s as a cache (%s): %s",
-                         options->dir, ckv_status_name(status), error.text);
+    return srv_fault_set(fault, 500, NULL, NULL, "cannot use %s as a cache (%s): %s%s",
+                         options->dir, ckv_status_name(status), error.text, hint(status));
 }
 
 bool srv_cold_open(const struct srv_cold_options *options, struct llama_context *context,
@@ -124,6 +140,29 @@ static void refresh(struct srv_cold *cold)
         report(cold, "cannot look for new entries", status, &error);
 }
 
+/* Token ids of libllama are signed and never negative in a prompt: the same bits. */
+static const uint32_t *as_unsigned(const int32_t *tokens)
+{
+    return (const uint32_t *)(const void *)tokens;
+}
+
+/* All conversations begin with the same few tokens of the chat template. To read a whole
+ * entry for them would take longer than to evaluate them. */
+static bool is_worth_reading(struct srv_cold *cold, const int32_t *tokens, size_t count)
+{
+    struct ckv_candidate best;
+    size_t found = 0;
+    struct ckv_error error;
+    enum ckv_status status;
+
+    ckv_error_clear(&error);
+    status = ckv_store_find(cold->store, "", as_unsigned(tokens), count, &best, 1, &found,
+                            &error);
+    if (status != CKV_OK)
+        report(cold, "cannot look up a prompt", status, &error);
+    return status == CKV_OK && found > 0 && best.prefix >= REUSE_TOKENS_MIN;
+}
+
 void srv_cold_restore(struct srv_cold *cold, const int32_t *tokens, size_t count,
                       struct srv_cold_restored *out)
 {
@@ -134,6 +173,8 @@ void srv_cold_restore(struct srv_cold *cold, const int32_t *tokens, size_t count
 
     *out = (struct srv_cold_restored){0};
     refresh(cold);
+    if (!is_worth_reading(cold, tokens, count))
+        return;
     ckv_error_clear(&error);
     status = ckv_llama_restore(cold->bridge, cold->store, "", 0, tokens, count, &restored,
                                &error);
@@ -144,12 +185,6 @@ void srv_cold_restore(struct srv_cold *cold, const int32_t *tokens, size_t count
         report(cold, "restore failed, the prompt is evaluated", status, &error);
     }
     out->elapsed_ms = srv_now_ms() - began_ms;
-}
-
-/* Token ids of libllama are signed and never negative in a prompt: the same bits. */
-static const uint32_t *as_unsigned(const int32_t *tokens)
-{
-    return (const uint32_t *)(const void *)tokens;
 }
 
 bool srv_cold_wants(struct srv_cold *cold, const int32_t *tokens, size_t count)

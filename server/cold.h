@@ -47,8 +47,8 @@ struct srv_cold_restored {
     double elapsed_ms;
 };
 
-/* Restores the longest usable prefix into the (then otherwise empty) sequence 0; 0 is a
- * miss. */
+/* Restores the longest usable prefix into sequence 0, which is empty before; 0 is a miss.
+ * A prefix of less than 32 tokens counts as a miss: evaluating it is cheaper. */
 void srv_cold_restore(struct srv_cold *cold, const int32_t *tokens, size_t count,
                       struct srv_cold_restored *out);
 

@@ -200,7 +200,8 @@ static bool choose_template(struct srv_engine *engine, const char *name,
     return srv_fault_set(fault, 500, NULL, NULL, "%s", problem);
 }
 
-/* Bounds from below how many tokens a text can have, before any work is spent on it. */
+/* Bounds from below how many tokens a text can have, before any work is spent on it. A
+ * piece longer than the buffer gives its length as a negative number. */
 static void measure_pieces(struct srv_engine *engine)
 {
     int32_t count = llama_vocab_n_tokens(engine->vocab);
@@ -208,10 +209,12 @@ static void measure_pieces(struct srv_engine *engine)
 
     engine->longest_piece_bytes = 1;
     for (token = 0; token < count; token++) {
-        size_t length = strlen(llama_vocab_get_text(engine->vocab, token));
+        int32_t length = llama_token_to_piece(engine->vocab, token, engine->piece,
+                                              (int32_t)engine->piece_size, 0, true);
+        size_t bytes = (size_t)(length < 0 ? -(int64_t)length : length);
 
-        if (length > engine->longest_piece_bytes)
-            engine->longest_piece_bytes = length;
+        if (bytes > engine->longest_piece_bytes)
+            engine->longest_piece_bytes = bytes;
     }
 }
 

@@ -12,7 +12,7 @@ struct srv_fault {
     const char *type; /* static: "invalid_request_error", "server_error", ... */
     const char *code; /* static, or NULL */
     char param[96];   /* the field it is about, or "" */
-    char message[384];
+    char message[768];
 };
 
 /* Fills `fault` and returns false, so that a check is one line. Texts from outside are

@@ -7,6 +7,7 @@
 
 #include "access.h"
 #include "log.h"
+#include "timing.h"
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -17,6 +18,8 @@
 
 enum {
     BODY_BYTES_MAX = 16 * 1024 * 1024,
+    /* How much of a refused body is read, so that its sender gets to see the answer. */
+    DISCARD_BYTES_MAX = 64 * 1024 * 1024,
     /* Of all requests together: bodies are the only memory that clients fill at will. */
     BODIES_BYTES_MAX = 256 * 1024 * 1024,
     CONNECTIONS_MAX = 256,
@@ -48,6 +51,7 @@ struct exchange {
     const struct srv_route *route;
     struct srv_fault fault;
     struct srv_buf body;
+    size_t body_bytes; /* counted in http->bodies_bytes until the exchange ends */
     size_t received;
     struct srv_job *job;
 };
@@ -170,24 +174,23 @@ static enum MHD_Result answer_job(struct MHD_Connection *connection,
 
 static void drop_body(struct exchange *exchange)
 {
-    exchange->http->bodies_bytes -= exchange->body.length;
+    exchange->http->bodies_bytes -= exchange->body_bytes;
+    exchange->body_bytes = 0;
     srv_buf_deinit(&exchange->body);
 }
 
 static bool start_job(struct MHD_Connection *connection, struct exchange *exchange)
 {
-    struct srv_service *service = exchange->http->service;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct srv_job *job =
-        srv_service_prepare(service, exchange->body.data ? exchange->body.data : "",
-                            exchange->body.length, &exchange->fault);
+    struct srv_job *job = srv_job_create(&exchange->body);
 
-    drop_body(exchange);
     if (!job)
-        return false;
+        return srv_fault_set(&exchange->fault, 500, NULL, NULL, "out of memory");
+    job->created_s = srv_now_s();
+    job->arrived_ms = srv_now_ms();
     srv_job_attach(job, connection, info ? info->connect_fd : -1, &waker);
-    if (srv_service_submit(service, job, &exchange->fault)) {
+    if (srv_service_accept(exchange->http->service, job, &exchange->fault)) {
         exchange->job = job;
         return true;
     }
@@ -241,20 +244,20 @@ static enum MHD_Result take_body(struct exchange *exchange, const char *data, si
     struct srv_http *http = exchange->http;
 
     exchange->received += size;
-    if (exchange->received > 2u * BODY_BYTES_MAX)
+    if (exchange->received > DISCARD_BYTES_MAX)
         return MHD_NO;
     if (exchange->fault.status != 0)
         return MHD_YES;
+    exchange->body_bytes += size;
+    http->bodies_bytes += size;
     if (exchange->received > BODY_BYTES_MAX)
         srv_fault_set(&exchange->fault, 413, "body_too_large", NULL,
                       "the body may have at most %d bytes", BODY_BYTES_MAX);
-    else if (http->bodies_bytes + size > BODIES_BYTES_MAX)
+    else if (http->bodies_bytes > BODIES_BYTES_MAX)
         srv_fault_set(&exchange->fault, 503, "busy", NULL,
                       "too many large requests at once");
     else if (!srv_buf_append(&exchange->body, data, size))
         srv_fault_set(&exchange->fault, 500, NULL, NULL, "out of memory");
-    else
-        http->bodies_bytes += size;
     if (exchange->fault.status != 0)
         drop_body(exchange);
     return MHD_YES;
@@ -290,7 +293,7 @@ static enum MHD_Result take_headers(struct MHD_Connection *connection,
     collect_headers(connection, &headers);
     exchange->route = srv_route_find(path);
     if (!srv_access_check(&http->access, exchange->route, method, &headers,
-                          BODY_BYTES_MAX, &exchange->fault) &&
+                          &exchange->fault) &&
         headers.answer_at_once)
         return answer_fault(connection, exchange);
     return MHD_YES;
@@ -365,6 +368,8 @@ bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
         .port = listener->port,
         .loopback = listener->loopback,
         .api_key = api_key,
+        .body_bytes_max = BODY_BYTES_MAX,
+        .discard_bytes_max = DISCARD_BYTES_MAX,
     };
     pthread_mutex_init(&http->mu, NULL);
     pthread_cond_init(&http->idle, NULL);

@@ -13,20 +13,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
-struct srv_job *srv_job_create(struct srv_chat *chat, int32_t *tokens, size_t token_count)
+struct srv_job *srv_job_create(struct srv_buf *body)
 {
     struct srv_job *job = calloc(1, sizeof(*job));
 
     if (!job || pthread_mutex_init(&job->mu, NULL) != 0) {
-        srv_chat_deinit(chat);
-        free(tokens);
         free(job);
         return NULL;
     }
-    job->chat = *chat;
-    *chat = (struct srv_chat){0};
-    job->tokens = tokens;
-    job->token_count = token_count;
+    job->body = *body;
+    *body = (struct srv_buf){0};
     job->refs = 1;
     job->fd = -1;
     return job;
@@ -53,6 +49,7 @@ void srv_job_unref(struct srv_job *job)
         return;
     pthread_mutex_destroy(&job->mu);
     srv_chat_deinit(&job->chat);
+    srv_buf_deinit(&job->body);
     srv_buf_deinit(&job->out);
     free(job->tokens);
     free(job);

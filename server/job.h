@@ -30,7 +30,9 @@ struct srv_waker {
  * reference counted because either side may be done with it first: the client goes away
  * while the engine computes, or the engine is done while the client still reads. */
 struct srv_job {
-    /* Set before it is queued, then only read. */
+    /* Until it is prepared, then empty. */
+    struct srv_buf body;
+    /* Set while it is prepared, then only read. */
     struct srv_chat chat;
     int32_t *tokens;
     size_t token_count;
@@ -57,9 +59,9 @@ struct srv_job {
     struct srv_job *next; /* guarded by the queue's mutex */
 };
 
-/* A job with one reference. Takes over *chat and tokens, also when it fails (NULL). */
-struct srv_job *srv_job_create(struct srv_chat *chat, int32_t *tokens,
-                               size_t token_count);
+/* A job with one reference, for a request body that it takes over. NULL: no memory, and
+ * the body stays the caller's. */
+struct srv_job *srv_job_create(struct srv_buf *body);
 struct srv_job *srv_job_ref(struct srv_job *job);
 void srv_job_unref(struct srv_job *job);
 

@@ -1,12 +1,12 @@
-/* The line in front of the engine.
+/* A line in front of a thread.
  * Invariant: `waiting` is the length of the list, and each job in it and the running one
  * are referenced once by the queue. Failure: none but "full" and "closed", which the
  * caller reports. */
 #include "queue.h"
 
-bool srv_queue_init(struct srv_queue *queue)
+bool srv_queue_init(struct srv_queue *queue, size_t limit)
 {
-    *queue = (struct srv_queue){0};
+    *queue = (struct srv_queue){.limit = limit};
     if (pthread_mutex_init(&queue->mu, NULL) != 0)
         return false;
     if (pthread_cond_init(&queue->changed, NULL) != 0) {
@@ -47,9 +47,9 @@ bool srv_queue_has_room(struct srv_queue *queue)
     bool room;
 
     pthread_mutex_lock(&queue->mu);
-    if (queue->waiting >= SRV_QUEUE_LIMIT)
+    if (queue->waiting >= queue->limit)
         drop_gone(queue);
-    room = queue->waiting < SRV_QUEUE_LIMIT;
+    room = queue->waiting < queue->limit;
     pthread_mutex_unlock(&queue->mu);
     return room;
 }
@@ -59,11 +59,11 @@ enum srv_push srv_queue_push(struct srv_queue *queue, struct srv_job *job)
     enum srv_push result = SRV_PUSH_OK;
 
     pthread_mutex_lock(&queue->mu);
-    if (queue->waiting >= SRV_QUEUE_LIMIT)
+    if (queue->waiting >= queue->limit)
         drop_gone(queue);
     if (queue->closed) {
         result = SRV_PUSH_CLOSED;
-    } else if (queue->waiting >= SRV_QUEUE_LIMIT) {
+    } else if (queue->waiting >= queue->limit) {
         result = SRV_PUSH_FULL;
     } else {
         srv_job_ref(job);

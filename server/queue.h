@@ -7,13 +7,12 @@
 
 #include "job.h"
 
-enum { SRV_QUEUE_LIMIT = 64 };
-
-/* Jobs that wait for the engine, first come first served, and the one that has its turn.
+/* Jobs that wait for a thread, first come first served, and the one that has its turn.
  * Lock order: queue, then job. */
 struct srv_queue {
     pthread_mutex_t mu;
     pthread_cond_t changed;
+    size_t limit; /* of those that wait */
     /* guarded by mu */
     struct srv_job *head;
     struct srv_job *tail;
@@ -24,7 +23,7 @@ struct srv_queue {
 
 enum srv_push { SRV_PUSH_OK, SRV_PUSH_FULL, SRV_PUSH_CLOSED };
 
-bool srv_queue_init(struct srv_queue *queue);
+bool srv_queue_init(struct srv_queue *queue, size_t limit);
 void srv_queue_deinit(struct srv_queue *queue);
 
 /* Whether a push now would not find it full. Both first drop from a full queue those

@@ -9,6 +9,7 @@
 #include "http.h"
 #include "log.h"
 #include "options.h"
+#include "preparer.h"
 #include "service.h"
 #include "stopper.h"
 #include "ticker.h"
@@ -31,12 +32,18 @@ struct server {
     struct srv_listener listener;
     struct srv_stopper stopper;
     struct srv_stats stats;
+    struct srv_queue incoming;
     struct srv_queue queue;
     struct srv_service service;
+    struct srv_preparer preparer;
     struct srv_worker worker;
     struct srv_ticker ticker;
     struct srv_http *http;
     int trace_fd;
+    /* which of the threads run */
+    bool prepares;
+    bool works;
+    bool ticks;
 };
 
 static int usage(const char *text)
@@ -128,18 +135,6 @@ static void announce(const struct server *server)
     fflush(stdout);
 }
 
-/* Runs between a started HTTP server and its end. */
-static void serve_until_asked(struct server *server)
-{
-    struct srv_fault stopping;
-
-    announce(server);
-    srv_stopper_wait(&server->stopper);
-    srv_service_stopping_fault(&stopping);
-    atomic_store(&server->service.stopping, true);
-    srv_queue_close(&server->queue, &stopping);
-}
-
 static bool start_threads(struct server *server)
 {
     server->worker = (struct srv_worker){
@@ -149,31 +144,45 @@ static bool start_threads(struct server *server)
         .stats = &server->stats,
         .trace_fd = server->trace_fd,
     };
-    if (!srv_worker_start(&server->worker))
-        return srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
-    if (srv_ticker_start(&server->ticker, &server->queue, server->options.keepalive_s))
-        return true;
-    srv_queue_close(&server->queue, &server->fault);
-    srv_worker_join(&server->worker);
-    return srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
+    server->prepares = srv_preparer_start(&server->preparer, &server->service);
+    server->works = server->prepares && srv_worker_start(&server->worker);
+    server->ticks = server->works && srv_ticker_start(&server->ticker, &server->queue,
+                                                      server->options.keepalive_s);
+    return server->ticks ||
+           srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
 }
 
-/* With the engine loaded: everything else up, and down again in the other order. */
+/* Ends what waits, lets what runs come to its end, and stores it. */
+static void stop_threads(struct server *server)
+{
+    struct srv_fault stopping;
+
+    srv_service_stopping_fault(&stopping);
+    atomic_store(&server->service.stopping, true);
+    srv_queue_close(&server->incoming, &stopping);
+    srv_queue_close(&server->queue, &stopping);
+    if (server->prepares)
+        srv_preparer_join(&server->preparer);
+    if (server->works)
+        srv_worker_join(&server->worker);
+    if (server->ticks)
+        srv_ticker_stop(&server->ticker);
+}
+
+/* With the engine loaded: everything else up, and down again in the other order. HTTP
+ * goes last: until then it answers that the server is stopping. */
 static bool run(struct server *server)
 {
-    bool ok;
+    bool ok = open_cold(server) && open_trace(server) && start_threads(server) &&
+              srv_listener_start(&server->listener, &server->fault) &&
+              srv_http_start(&server->service, &server->listener, server->api_key,
+                             &server->http, &server->fault);
 
-    if (!open_cold(server) || !open_trace(server) || !start_threads(server))
-        return false;
-    ok = srv_listener_start(&server->listener, &server->fault) &&
-         srv_http_start(&server->service, &server->listener, server->api_key,
-                        &server->http, &server->fault);
-    if (ok)
-        serve_until_asked(server);
-    else
-        srv_queue_close(&server->queue, &server->fault);
-    srv_worker_join(&server->worker);
-    srv_ticker_stop(&server->ticker);
+    if (ok) {
+        announce(server);
+        srv_stopper_wait(&server->stopper);
+    }
+    stop_threads(server);
     srv_http_stop(server->http);
     return ok;
 }
@@ -195,26 +204,44 @@ static int load_and_run(struct server *server)
 
 static int start(struct server *server)
 {
-    int status;
+    int status = EXIT_FAILURE;
 
-    if (!srv_stats_init(&server->stats))
-        return EXIT_FAILURE;
-    if (!srv_queue_init(&server->queue)) {
-        srv_stats_deinit(&server->stats);
-        return EXIT_FAILURE;
-    }
+    server->service.incoming = &server->incoming;
     server->service.queue = &server->queue;
     server->service.stats = &server->stats;
     server->service.started_s = srv_now_s();
     atomic_init(&server->service.stopping, false);
-    status = EXIT_FAILURE;
-    if (srv_stopper_start(&server->stopper)) {
-        status = load_and_run(server);
-        srv_stopper_stop(&server->stopper);
+    if (!srv_stopper_start(&server->stopper)) {
+        srv_log("cannot start a thread");
+        return status;
     }
-    srv_queue_deinit(&server->queue);
-    srv_stats_deinit(&server->stats);
+    status = load_and_run(server);
+    srv_stopper_stop(&server->stopper);
     return status;
+}
+
+/* Mutexes and the like, which in practice never fail. */
+static bool init(struct server *server)
+{
+    if (!srv_stats_init(&server->stats))
+        return false;
+    if (!srv_queue_init(&server->incoming, SRV_INCOMING_MAX)) {
+        srv_stats_deinit(&server->stats);
+        return false;
+    }
+    if (!srv_queue_init(&server->queue, SRV_WAITING_MAX)) {
+        srv_queue_deinit(&server->incoming);
+        srv_stats_deinit(&server->stats);
+        return false;
+    }
+    return true;
+}
+
+static void deinit(struct server *server)
+{
+    srv_queue_deinit(&server->queue);
+    srv_queue_deinit(&server->incoming);
+    srv_stats_deinit(&server->stats);
 }
 
 int coldkv_serve_main(int argc, char **argv)
@@ -233,8 +260,10 @@ int coldkv_serve_main(int argc, char **argv)
     /* A log or a client that is gone must not end the process. */
     signal(SIGPIPE, SIG_IGN);
     status = open_door(&server);
-    if (status == EXIT_SUCCESS)
+    if (status == EXIT_SUCCESS && init(&server)) {
         status = start(&server);
+        deinit(&server);
+    }
     srv_listener_close(&server.listener);
     free(server.api_key);
     return status;

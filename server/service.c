@@ -1,14 +1,9 @@
-/* The endpoints behind the routes.
- * Invariant: whatever refuses a request does so before it is queued, so a queued one fits
- * the context. Failure: a fault for the client, with the field it is about. */
+/* The endpoints behind the routes, as far as the HTTP thread serves them: quickly.
+ * Invariant: nothing in here takes time that grows with a request's size.
+ * Failure: NULL or a fault for the client. */
 #include "service.h"
 
-#include "timing.h"
-
-#include <coldkv/io.h>
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static char *dump(json_t *json)
 {
@@ -101,114 +96,31 @@ char *srv_service_stats(struct srv_service *service)
     return dump(json);
 }
 
-static bool fits_context(const struct srv_service *service, const struct srv_chat *chat,
-                         size_t token_count, struct srv_fault *fault)
-{
-    uint32_t size = srv_engine_context_size(service->engine);
-
-    if (token_count + (chat->max_tokens > 0 ? chat->max_tokens : 1) <= size)
-        return true;
-    if (chat->max_tokens == 0)
-        return srv_fault_set(fault, 400, "context_length_exceeded", "messages",
-                             "the messages have %zu tokens, the context has %u",
-                             token_count, size);
-    return srv_fault_set(
-        fault, 400, "context_length_exceeded", "messages",
-        "the messages have %zu tokens and max_tokens is %u, the context has %u",
-        token_count, chat->max_tokens, size);
-}
-
-static bool random_bytes(void *data, size_t size)
-{
-    const struct ckv_io *io = ckv_io_posix();
-
-    return io->random(io->ctx, data, size, NULL) == CKV_OK;
-}
-
-/* What makes this request this one: its name, its seed, its limits. */
-static bool label_job(struct srv_service *service, struct srv_job *job)
-{
-    unsigned char random[12];
-    size_t used;
-    size_t i;
-
-    if (!random_bytes(random, sizeof(random)))
-        return false;
-    used = (size_t)snprintf(job->id, sizeof(job->id), "chatcmpl-");
-    for (i = 0; i < sizeof(random); i++)
-        used +=
-            (size_t)snprintf(job->id + used, sizeof(job->id) - used, "%02x", random[i]);
-    if (!job->chat.has_seed && !random_bytes(&job->chat.seed, sizeof(job->chat.seed)))
-        return false;
-    job->model =
-        job->chat.model ? job->chat.model : srv_engine_model_name(service->engine);
-    job->max_tokens = job->chat.max_tokens;
-    if (job->max_tokens == 0)
-        job->max_tokens =
-            srv_engine_context_size(service->engine) - (uint32_t)job->token_count;
-    job->created_s = srv_now_s();
-    job->arrived_ms = srv_now_ms();
-    return true;
-}
-
 void srv_service_stopping_fault(struct srv_fault *fault)
 {
     srv_fault_set(fault, 503, "stopping", NULL, "the server is stopping");
 }
 
-static bool queue_is_full(struct srv_fault *fault)
+void srv_service_full_fault(struct srv_fault *fault)
 {
-    return srv_fault_set(fault, 429, "queue_full", NULL,
-                         "%d requests are waiting already, try again later",
-                         SRV_QUEUE_LIMIT);
+    srv_fault_set(fault, 429, "queue_full", NULL,
+                  "%d requests are waiting already, try again later", SRV_WAITING_MAX);
 }
 
-struct srv_job *srv_service_prepare(struct srv_service *service, const char *body,
-                                    size_t length, struct srv_fault *fault)
-{
-    struct srv_chat chat;
-    struct srv_job *job;
-    int32_t *tokens = NULL;
-    size_t token_count = 0;
-
-    if (atomic_load(&service->stopping)) {
-        srv_service_stopping_fault(fault);
-        return NULL;
-    }
-    if (!srv_queue_has_room(service->queue)) {
-        queue_is_full(fault);
-        return NULL;
-    }
-    if (!srv_chat_parse(body, length, &chat, fault))
-        return NULL;
-    if (!srv_engine_tokenize(service->engine, chat.messages, chat.message_count, &tokens,
-                             &token_count, fault) ||
-        !fits_context(service, &chat, token_count, fault)) {
-        free(tokens);
-        srv_chat_deinit(&chat);
-        return NULL;
-    }
-    job = srv_job_create(&chat, tokens, token_count);
-    if (job && label_job(service, job))
-        return job;
-    srv_job_unref(job);
-    srv_fault_set(fault, 500, NULL, NULL, "out of memory");
-    return NULL;
-}
-
-bool srv_service_submit(struct srv_service *service, struct srv_job *job,
+bool srv_service_accept(struct srv_service *service, struct srv_job *job,
                         struct srv_fault *fault)
 {
-    switch (srv_queue_push(service->queue, job)) {
-    case SRV_PUSH_OK:
-        return true;
-    case SRV_PUSH_FULL:
-        return queue_is_full(fault);
-    case SRV_PUSH_CLOSED:
-        break;
-    }
-    srv_service_stopping_fault(fault);
-    return false;
+    enum srv_push pushed = SRV_PUSH_FULL;
+
+    if (atomic_load(&service->stopping))
+        pushed = SRV_PUSH_CLOSED;
+    else if (srv_queue_has_room(service->queue))
+        pushed = srv_queue_push(service->incoming, job);
+    if (pushed == SRV_PUSH_FULL)
+        srv_service_full_fault(fault);
+    else if (pushed == SRV_PUSH_CLOSED)
+        srv_service_stopping_fault(fault);
+    return pushed == SRV_PUSH_OK;
 }
 
 void srv_service_count_refused(struct srv_service *service)

@@ -48,11 +48,14 @@ struct ckv_llama;
 /**
  * Makes a bridge for `context`, which was made with exactly `params` from the model in
  * `model_path` (GGUF; of a split model the first file). Reads the file to compute the
- * identity. context is borrowed and must outlive the bridge.
+ * identity. context is borrowed and must outlive the bridge. It must be empty: one token
+ * is evaluated in sequence 0 and removed again, to see how this context writes its state.
  *
  * UNSUPPORTED, with the reason, when the context cannot be persisted faithfully: flash
  * attention left on auto, a layout with several streams, or a model kind that this
  * version does not know how to cut (sliding window, recurrent, hybrid, encoder).
+ * INVALID when the context is not empty, was not made with params, or model_path is not
+ * what the model was loaded from.
  */
 CKV_API enum ckv_status ckv_llama_create(struct llama_context *context,
                                          const struct llama_context_params *params,
@@ -94,8 +97,9 @@ CKV_API const struct ckv_source *ckv_llama_snapshot_source(
  * Restores the longest usable prefix of `prompt` into `sequence`, which is cleared first.
  * OK: exactly positions 0..out->prefix-1 are there and evaluation goes on at out->prefix.
  * NOTFOUND: a miss; the sequence is empty and the prompt is evaluated from 0. Other
- * failures also leave the sequence empty. Entries that libllama refuses although their
- * bytes verified are set aside.
+ * failures also leave the sequence empty; one that the context does not have is INVALID
+ * and touches nothing. Entries whose structure is not what this context writes, although
+ * their bytes verified, are set aside; those that libllama declines (no room) are not.
  */
 CKV_API enum ckv_status ckv_llama_restore(struct ckv_llama *bridge,
                                           struct ckv_store *store, const char *ns,

@@ -44,7 +44,7 @@ extern "C" {
     X(CKV_INVALID, 40, "invalid", "an argument breaks the function's contract")
 
 enum ckv_status {
-#define CKV_STATUS_ENUM(code, value, name, text) code = value,
+#define CKV_STATUS_ENUM(code, value, name, text) code = (value),
     CKV_STATUS_LIST(CKV_STATUS_ENUM)
 #undef CKV_STATUS_ENUM
 };

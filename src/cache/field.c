@@ -69,6 +69,6 @@ void ckvi_field_set(struct ckv_cache *cache, enum ckvi_field field, uint64_t val
     struct member member = member_of(cache, field);
     if (member.wide)
         *member.wide = value;
-    else
+    else if (member.narrow)
         *member.narrow = (uint32_t)value;
 }

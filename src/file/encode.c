@@ -237,7 +237,7 @@ enum ckv_status ckv_header_plan(struct ckv_entry *entry, struct ckv_prefix *pref
     if (status)
         return status;
     emit_header(&to, entry);
-    if (to.at > CKV_HEADER_BYTES_MAX)
+    if (to.at > (size_t)CKV_HEADER_BYTES_MAX)
         return ckv_error_set(error, CKV_TOOBIG,
                              "header: %zu bytes are over the limit of %u", to.at,
                              CKV_HEADER_BYTES_MAX);

@@ -202,7 +202,9 @@ bool ckvi_json_number_valid(const uint8_t *data, size_t size)
     const uint8_t *p = data;
     const uint8_t *end = data + size;
     const uint8_t *digits;
-    if (p < end && *p == '-')
+    if (size == 0)
+        return false;
+    if (*p == '-')
         p++;
     digits = p;
     if (!pass_digits(&p, end) || (*digits == '0' && p - digits > 1))
@@ -270,8 +272,8 @@ static bool skip_members(struct ckvi_json *json, bool object)
 bool ckvi_json_skip(struct ckvi_json *json)
 {
     struct ckvi_json_string string;
-    const uint8_t *data;
-    size_t size;
+    const uint8_t *data = NULL;
+    size_t size = 0;
     size_t start;
     switch (ckvi_json_peek(json)) {
     case CKVI_JSON_OBJECT:

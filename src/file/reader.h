@@ -6,7 +6,7 @@
 
 /* Bytes are hashed in pieces of this size right after they were read, while the
  * processor's cache still holds them. */
-#define CKVI_PIECE_BYTES (256u * 1024u)
+#define CKVI_PIECE_BYTES ((size_t)256 * 1024)
 
 struct ckv_reader {
     const struct ckv_io *io;

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Windows smaller than this are filled from a buffer: one read for many rows. */
-#define DIRECT_BYTES (64u * 1024u)
+#define DIRECT_BYTES ((size_t)64 * 1024)
 
 struct ckv_restore {
     struct ckv_reader *reader;
@@ -70,7 +70,7 @@ enum ckv_status ckv_restore_begin(struct ckv_reader *reader, const struct ckv_si
     restore->reader = reader;
     restore->sink = sink;
     restore->step_size =
-        chosen.chunk_bytes ? chosen.chunk_bytes : CKV_CHUNK_BYTES_DEFAULT;
+        chosen.chunk_bytes ? chosen.chunk_bytes : (size_t)CKV_CHUNK_BYTES_DEFAULT;
     restore->verify = chosen.verify || has_state(&reader->header->entry);
     restore->prefix_rows = restore->verify ? 0 : chosen.prefix_rows;
     ckv_wyhash_init(&restore->hash, 0);

@@ -129,7 +129,8 @@ enum ckv_status ckv_writer_begin(const struct ckv_io *io, struct ckv_io_dir dir,
     writer->source = source;
     writer->alloc = chosen.alloc;
     writer->options = chosen;
-    writer->step_size = chosen.chunk_bytes ? chosen.chunk_bytes : CKV_CHUNK_BYTES_DEFAULT;
+    writer->step_size =
+        chosen.chunk_bytes ? chosen.chunk_bytes : (size_t)CKV_CHUNK_BYTES_DEFAULT;
     writer->next = CKV_STEP_OPEN;
     writer->temporary.file = CKV_IO_FILE_NONE;
     ckv_wyhash_init(&writer->hash, 0);
@@ -383,5 +384,5 @@ enum ckv_status ckv_save(const struct ckv_io *io, struct ckv_io_dir dir, const c
     struct ckv_writer *writer = NULL;
     enum ckv_status status =
         ckv_writer_begin(io, dir, name, entry, source, options, &writer, error);
-    return status ? status : ckv_writer_commit(writer, error);
+    return status || !writer ? status : ckv_writer_commit(writer, error);
 }

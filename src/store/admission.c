@@ -173,7 +173,9 @@ enum ckv_status ckvi_admit(struct ckv_store *store,
     return status;
 }
 
-void ckvi_admission_forget(struct ckv_store *store, uint64_t file_bytes)
+void ckvi_admission_settle(struct ckv_store *store, uint64_t file_bytes,
+                           uint64_t disk_bytes)
 {
+    ckvi_count(&store->counters.used_bytes, disk_bytes);
     ckvi_uncount(&store->counters.used_bytes, ckvi_disk_bytes(file_bytes));
 }

@@ -22,8 +22,10 @@ enum ckv_status ckvi_admit(struct ckv_store *store,
                            const struct ckvi_applicant *applicant, struct ckv_io_dir *dir,
                            struct ckv_temporary *temporary, struct ckv_error *error);
 
-/* Gives back what a put that failed or was aborted had reserved, in the statistics. */
-void ckvi_admission_forget(struct ckv_store *store, uint64_t file_bytes);
+/* In the statistics: what was reserved for a file is now what it takes (0: nothing came
+ * of it). */
+void ckvi_admission_settle(struct ckv_store *store, uint64_t file_bytes,
+                           uint64_t disk_bytes);
 
 /* What open does under the same lock: makes the fingerprint's folder, sweeps, measures,
  * settles the default limits and evicts what is over the cap. `wanted` has CKV_DEFAULT

@@ -130,8 +130,8 @@ static void report_evicted(const struct ckvi_walk *walk, const struct ckvi_victi
 {
     static const char *const reasons[] = {
         [CKVI_RANK_BAD] = "set aside before",
-        [CKVI_RANK_COVERED] = "covered by the entry that needs its room; until that one "
-                              "is durable its prefix is not",
+        [CKVI_RANK_COVERED] = ("covered by the entry that needs its room; until that "
+                               "one is durable its prefix is not"),
         [CKVI_RANK_ENTRY] = "least recently used",
     };
     const struct ckvi_place *place = &walk->places[victim->place];

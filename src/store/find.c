@@ -20,7 +20,7 @@ enum ckv_status ckv_store_find(struct ckv_store *store, const char *ns,
                              "find needs a store, a prompt and room for its answer");
     *count = ckvi_catalog_find(&store->catalog, ckvi_ns_text(ns), prompt, prompt_length,
                                matches, wanted);
-    for (size_t i = 0; i < *count; i++)
+    for (size_t i = 0; out && i < *count; i++)
         out[i] = (struct ckv_candidate){
             .id = matches[i].id,
             .prefix = matches[i].prefix,

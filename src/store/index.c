@@ -2,9 +2,10 @@
  * Owns the prefix index: which entries share how many tokens with a prompt.
  *
  * This is the plain form: an array of entries, compared one by one. It is the model that
- * a faster structure behind the same interface has to agree with. Invariant: ids are
- * unique, every entry has at least one token and floor <= token_count. Failure story:
- * only insert allocates; when it fails, the index is as it was before.
+ * a faster structure behind the same interface has to agree with. Invariant: entries are
+ * ordered by id, ids are unique, every entry has at least one token and floor <=
+ * token_count. Failure story: only insert allocates; when it fails, the index is as it
+ * was before.
  */
 #include <coldkv/entry.h>
 #include <coldkv/index.h>
@@ -16,13 +17,9 @@
 /* More entries than this at one prefix help no restore: it gives up before. */
 #define SAME_PREFIX_MAX 3
 
-struct slot {
-    struct ckv_index_entry entry; /* tokens owned */
-};
-
 struct ckv_index {
     const struct ckv_alloc *alloc;
-    struct slot *slots;
+    struct ckv_index_entry *slots; /* by id; tokens owned */
     size_t count;
     size_t capacity;
 };
@@ -54,23 +51,37 @@ void ckv_index_destroy(struct ckv_index *index)
     if (!index)
         return;
     for (size_t i = 0; i < index->count; i++)
-        free_tokens(index, &index->slots[i].entry);
+        free_tokens(index, &index->slots[i]);
     ckvi_free(index->alloc, index->slots, index->capacity, sizeof *index->slots);
     CKVI_DELETE(index->alloc, index);
 }
 
-static struct slot *find_slot(const struct ckv_index *index, uint64_t id)
+/* Where the id is, or would have to be inserted. */
+static size_t find_place(const struct ckv_index *index, uint64_t id)
 {
-    for (size_t i = 0; i < index->count; i++) {
-        if (index->slots[i].entry.id == id)
-            return &index->slots[i];
+    size_t low = 0;
+    size_t high = index->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->slots[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    return low;
+}
+
+static struct ckv_index_entry *find_entry(const struct ckv_index *index, uint64_t id)
+{
+    size_t place = find_place(index, id);
+    if (place == index->count || index->slots[place].id != id)
+        return NULL;
+    return &index->slots[place];
 }
 
 static enum ckv_status make_room(struct ckv_index *index, struct ckv_error *error)
 {
-    struct slot *moved;
+    struct ckv_index_entry *moved;
     size_t capacity;
     if (index->count < index->capacity)
         return CKV_OK;
@@ -91,12 +102,13 @@ enum ckv_status ckv_index_insert(struct ckv_index *index,
 {
     enum ckv_status status;
     uint32_t *tokens;
+    size_t place;
     if (entry->token_count == 0 || !entry->tokens)
         return ckv_error_set(error, CKV_INVALID, "an indexed entry needs tokens");
     if (entry->floor > entry->token_count)
         return ckv_error_set(error, CKV_INVALID, "floor %llu is beyond %zu tokens",
                              (unsigned long long)entry->floor, entry->token_count);
-    if (find_slot(index, entry->id))
+    if (find_entry(index, entry->id))
         return ckv_error_set(error, CKV_EXISTS, "entry %llu is indexed already",
                              (unsigned long long)entry->id);
     status = make_room(index, error);
@@ -106,38 +118,45 @@ enum ckv_status ckv_index_insert(struct ckv_index *index,
     if (!tokens)
         return ckvi_nomem(error, entry->token_count * sizeof *tokens, "indexed tokens");
     memcpy(tokens, entry->tokens, entry->token_count * sizeof *tokens);
-    index->slots[index->count].entry = *entry;
-    index->slots[index->count].entry.tokens = tokens;
+    /* Owners count ids upwards, so this is nearly always the end. */
+    place = find_place(index, entry->id);
+    memmove(&index->slots[place + 1], &index->slots[place],
+            (index->count - place) * sizeof *index->slots);
+    index->slots[place] = *entry;
+    index->slots[place].tokens = tokens;
     index->count++;
     return CKV_OK;
 }
 
 bool ckv_index_remove(struct ckv_index *index, uint64_t id)
 {
-    struct slot *slot = find_slot(index, id);
-    if (!slot)
+    struct ckv_index_entry *entry = find_entry(index, id);
+    size_t behind;
+    if (!entry)
         return false;
-    free_tokens(index, &slot->entry);
-    *slot = index->slots[--index->count];
+    free_tokens(index, entry);
+    behind = index->count - 1 - (size_t)(entry - index->slots);
+    memmove(entry, entry + 1, behind * sizeof *entry);
+    index->count--;
     return true;
 }
 
 bool ckv_index_touch(struct ckv_index *index, uint64_t id, uint64_t recency)
 {
-    struct slot *slot = find_slot(index, id);
-    if (!slot)
+    struct ckv_index_entry *entry = find_entry(index, id);
+    if (!entry)
         return false;
-    slot->entry.recency = recency;
+    entry->recency = recency;
     return true;
 }
 
 bool ckv_index_get(const struct ckv_index *index, uint64_t id,
                    struct ckv_index_entry *out)
 {
-    const struct slot *slot = find_slot(index, id);
-    if (!slot)
+    const struct ckv_index_entry *entry = find_entry(index, id);
+    if (!entry)
         return false;
-    *out = slot->entry;
+    *out = *entry;
     return true;
 }
 
@@ -212,7 +231,7 @@ size_t ckv_index_find(const struct ckv_index *index, const uint32_t *prompt,
     if (capacity == 0)
         return 0;
     for (size_t i = 0; i < index->count; i++) {
-        const struct ckv_index_entry *entry = &index->slots[i].entry;
+        const struct ckv_index_entry *entry = &index->slots[i];
         size_t common =
             common_prefix(entry->tokens, entry->token_count, prompt, prompt_length);
         struct ckv_index_match match = {
@@ -235,7 +254,7 @@ size_t ckv_index_covered(const struct ckv_index *index, const uint32_t *tokens,
 {
     size_t covered = 0;
     for (size_t i = 0; i < index->count; i++) {
-        const struct ckv_index_entry *entry = &index->slots[i].entry;
+        const struct ckv_index_entry *entry = &index->slots[i];
         size_t common =
             common_prefix(entry->tokens, entry->token_count, tokens, token_count);
         if (common < entry->token_count)
@@ -252,7 +271,7 @@ bool ckv_index_covers(const struct ckv_index *index, const uint32_t *tokens,
                       size_t token_count, uint64_t *id)
 {
     for (size_t i = 0; i < index->count; i++) {
-        const struct ckv_index_entry *entry = &index->slots[i].entry;
+        const struct ckv_index_entry *entry = &index->slots[i];
         if (entry->token_count < token_count)
             continue;
         if (entry->token_count > token_count && entry->floor > token_count)
@@ -271,12 +290,12 @@ uint64_t ckv_index_longest(const struct ckv_index *index)
 {
     uint64_t longest = 0;
     for (size_t i = 0; i < index->count; i++)
-        longest = ckvi_max_u64(longest, index->slots[i].entry.token_count);
+        longest = ckvi_max_u64(longest, index->slots[i].token_count);
     return longest;
 }
 
 void ckv_index_visit(const struct ckv_index *index, ckv_index_visit_fn fn, void *fn_ctx)
 {
     for (size_t i = 0; i < index->count; i++)
-        fn(fn_ctx, &index->slots[i].entry);
+        fn(fn_ctx, &index->slots[i]);
 }

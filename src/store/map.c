@@ -12,12 +12,11 @@
 enum ckv_status ckvi_map_init(struct ckvi_map *map, const struct ckv_alloc *alloc,
                               struct ckv_error *error)
 {
-    map->alloc = alloc;
-    map->count = 0;
-    map->bucket_count = FIRST_BUCKETS;
+    *map = (struct ckvi_map){.alloc = alloc};
     map->buckets = ckvi_zalloc(alloc, FIRST_BUCKETS, sizeof(struct ckvi_node *));
     if (!map->buckets)
         return ckvi_nomem(error, FIRST_BUCKETS * sizeof(struct ckvi_node *), "a map");
+    map->bucket_count = FIRST_BUCKETS;
     return CKV_OK;
 }
 

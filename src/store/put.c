@@ -10,6 +10,7 @@
 #include "store/admission.h"
 #include "store/discard.h"
 #include "store/names.h"
+#include "store/walk.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -34,8 +35,8 @@ struct ckv_put {
     bool opening; /* the gate was asked for the step that runs */
     bool admitted;
     bool given; /* the temporary is the writer's */
-    bool timed; /* the file has its recency, mtime_ns */
     int64_t mtime_ns;
+    uint64_t disk_bytes;
     bool stored;
     bool failed;
     struct ckv_stored result;
@@ -156,7 +157,7 @@ static void destroy(struct ckv_put *put)
         ckv_io_close_file(io, &put->temporary.file);
     }
     if (put->admitted && !put->stored)
-        ckvi_admission_forget(store, put->file_bytes);
+        ckvi_admission_settle(store, put->file_bytes, 0);
     ckv_io_close_dir(io, &put->dir);
     ckvi_strfree(store->alloc, put->ns);
     CKVI_DELETE(store->alloc, put);
@@ -258,16 +259,21 @@ static enum ckv_status step_open(struct ckv_put *put, struct ckv_error *error)
     return status;
 }
 
-/* The recency of a new entry, set while the file has no name that counts. */
-static void set_recency(struct ckv_put *put, int64_t *mtime_ns)
+/* The recency of a new entry, set while the file has no name that counts; and what it
+ * takes now that all of it is written. */
+static void set_recency(struct ckv_put *put)
 {
     struct ckv_store *store = put->store;
+    struct ckv_io_stat stat;
     struct ckv_error error;
-    *mtime_ns = ckvi_catalog_next_mtime(&store->catalog, ckvi_now_ns(store));
-    if (store->io->set_mtime(store->io->ctx, put->temporary.file, *mtime_ns, &error) !=
-        CKV_OK)
+    put->mtime_ns = ckvi_catalog_next_mtime(&store->catalog, ckvi_now_ns(store));
+    if (store->io->set_mtime(store->io->ctx, put->temporary.file, put->mtime_ns,
+                             &error) != CKV_OK)
         ckvi_log(&store->log, CKV_LOG_WARN, "store.touch_failed", "%s/%s/%s: %s",
                  store->fingerprint, put->folder_name, put->name, error.text);
+    put->disk_bytes = ckvi_disk_bytes(put->file_bytes);
+    if (ckv_io_stat_file(store->io, put->temporary.file, &stat, NULL) == CKV_OK)
+        put->disk_bytes = stat.allocated_bytes;
 }
 
 static void supersede(struct ckv_put *put, uint64_t id)
@@ -294,7 +300,7 @@ static void supersede(struct ckv_put *put, uint64_t id)
 }
 
 /* Behind the commit point: the entry is durable, whatever happens here. */
-static void settle_stored(struct ckv_put *put, int64_t mtime_ns)
+static void settle_stored(struct ckv_put *put)
 {
     struct ckv_store *store = put->store;
     struct ckvi_entry_facts facts = {
@@ -305,13 +311,14 @@ static void settle_stored(struct ckv_put *put, int64_t mtime_ns)
         .token_count = put->entry.token_count,
         .floor = put->floor,
         .tensor_bytes = ckv_entry_tensor_bytes(&put->entry),
-        .file_bytes = put->file_bytes,
-        .mtime_ns = mtime_ns,
+        .file_bytes = put->disk_bytes,
+        .mtime_ns = put->mtime_ns,
     };
     struct ckv_error error;
     uint64_t id = 0;
     enum ckv_status status = ckvi_catalog_add(&store->catalog, &facts, &id, &error);
     put->stored = true;
+    ckvi_admission_settle(store, put->file_bytes, put->disk_bytes);
     /* EXISTS: a refresh on another thread saw it first. */
     if (status == CKV_OK || status == CKV_EXISTS)
         supersede(put, id);
@@ -331,13 +338,11 @@ static enum ckv_status run_step(struct ckv_put *put, struct ckv_error *error)
     enum ckv_status status;
     if (!put->writer)
         return step_open(put, error);
-    if (ckv_writer_next(put->writer) == CKV_STEP_PUBLISH && !put->timed) {
-        put->timed = true;
-        set_recency(put, &put->mtime_ns);
-    }
+    if (ckv_writer_next(put->writer) == CKV_STEP_PUBLISH)
+        set_recency(put);
     status = ckv_writer_step(put->writer, error);
     if (status == CKV_OK && ckv_writer_next(put->writer) == CKV_STEP_DONE)
-        settle_stored(put, put->mtime_ns);
+        settle_stored(put);
     return status;
 }
 

@@ -19,6 +19,13 @@
 
 #define TRIES_MAX 3
 
+/* How far an attempt came: what a status means depends on who said it. */
+enum phase {
+    JUDGING = 0, /* the file speaks */
+    PREPARING,   /* the engine, before it saw any bytes */
+    READING,     /* the file's bytes, or the engine about them */
+};
+
 /* One candidate on its way. */
 struct attempt {
     struct ckv_store *store;
@@ -29,8 +36,10 @@ struct attempt {
     struct ckv_index_match match;
     struct ckvi_record *record; /* pinned */
     char name[CKVI_FILE_NAME_SIZE];
+    enum phase phase;
     struct ckv_reader *reader;
-    struct ckv_io_stat seen; /* of the file that was read; inode 0 = none was */
+    bool measured; /* seen is the file's */
+    struct ckv_io_stat seen;
     uint64_t read_bytes;
 };
 
@@ -43,6 +52,7 @@ static enum ckv_status open_file(struct attempt *attempt, struct ckv_error *erro
         ckvi_open_folder(store, attempt->record->folder_name, &dir, error);
     if (status == CKV_OK)
         status = ckv_io_stat_name(store->io, dir, attempt->name, &attempt->seen, error);
+    attempt->measured = status == CKV_OK;
     if (status == CKV_OK && !ckvi_file_trusted(store, &attempt->seen))
         status = ckv_error_set(error, CKV_FOREIGN,
                                "%s is no regular file of this user with one link",
@@ -97,10 +107,12 @@ static enum ckv_status read_all(struct attempt *attempt, const struct ckv_entry 
     const struct ckv_restore_target *target = attempt->target;
     struct ckv_restore *restore = NULL;
     struct ckv_sink sink = {0};
-    enum ckv_status status =
-        target->prepare(target->ctx, entry, attempt->match.prefix, &sink, error);
+    enum ckv_status status;
+    attempt->phase = PREPARING;
+    status = target->prepare(target->ctx, entry, attempt->match.prefix, &sink, error);
     if (status != CKV_OK)
         return status;
+    attempt->phase = READING;
     status = ckv_restore_begin(attempt->reader, &sink, NULL, &restore, error);
     if (status != CKV_OK) {
         if (sink.drop)
@@ -132,39 +144,40 @@ static enum ckv_status run_attempt(struct attempt *attempt, struct ckv_error *er
     return read_all(attempt, entry, error);
 }
 
-/* What a failure means for the file. `failed_in_file`: it came from opening or judging
- * it, so FOREIGN and VERSION speak of the file and not of the engine. */
+/* What a failure means for the file. */
+static void settle_file(struct attempt *attempt, enum ckv_status status,
+                        const struct ckv_error *why)
+{
+    struct ckv_store *store = attempt->store;
+    struct ckv_error failure;
+    if (status == CKV_CORRUPT && attempt->phase != PREPARING) {
+        if (ckvi_discard_bad(store, attempt->match.id,
+                             attempt->measured ? &attempt->seen : NULL, why->text,
+                             &failure) != CKV_OK)
+            ckvi_log(&store->log, CKV_LOG_WARN, "store.set_aside", "%s stays: %s",
+                     attempt->name, failure.text);
+        return;
+    }
+    if (attempt->phase != JUDGING)
+        return;
+    if (status == CKV_NOTFOUND || status == CKV_VANISHED)
+        (void)ckvi_catalog_drop(&store->catalog, attempt->match.id);
+    if (status != CKV_FOREIGN && status != CKV_VERSION)
+        return;
+    ckvi_count(&store->counters.foreign, 1);
+    ckvi_catalog_demote(&store->catalog, attempt->match.id, CKVI_RECORD_FOREIGN);
+}
+
 static void settle_failure(struct attempt *attempt, enum ckv_status status,
                            const struct ckv_error *why)
 {
     struct ckv_store *store = attempt->store;
-    struct ckv_error failure;
-    bool judged = attempt->seen.inode != 0;
     ckvi_count(&store->counters.restore_failures, 1);
     ckvi_log(&store->log, status == CKV_REFUSED ? CKV_LOG_INFO : CKV_LOG_WARN,
              "store.restore_failed", "%s/%s/%s: %s: %s", store->fingerprint,
              attempt->record->folder_name, attempt->name, ckv_status_name(status),
              why->text);
-    switch (status) {
-    case CKV_NOTFOUND:
-    case CKV_VANISHED:
-        if (!attempt->reader)
-            (void)ckvi_catalog_drop(&store->catalog, attempt->match.id);
-        return;
-    case CKV_CORRUPT:
-        if (ckvi_discard_bad(store, attempt->match.id, judged ? &attempt->seen : NULL,
-                             why->text, &failure) != CKV_OK)
-            ckvi_log(&store->log, CKV_LOG_WARN, "store.set_aside", "%s stays: %s",
-                     attempt->name, failure.text);
-        return;
-    case CKV_FOREIGN:
-    case CKV_VERSION:
-        ckvi_count(&store->counters.foreign, 1);
-        ckvi_catalog_demote(&store->catalog, attempt->match.id, CKVI_RECORD_FOREIGN);
-        return;
-    default:
-        return;
-    }
+    settle_file(attempt, status, why);
 }
 
 static void settle_success(const struct attempt *attempt, struct ckv_restored *out,
@@ -194,7 +207,11 @@ static enum ckv_status try_match(struct attempt *attempt, uint32_t *tried,
         return ckv_error_set(why, CKV_NOTFOUND, "the entry was removed meanwhile");
     ckvi_name_entry(attempt->record->uuid, attempt->name);
     (*tried)++;
+    ckv_error_clear(why);
     status = run_attempt(attempt, why);
+    if (status != CKV_OK && why->text[0] == '\0')
+        (void)ckv_error_set(why, status, "the engine gave no reason");
+    why->status = status;
     if (status != CKV_OK)
         settle_failure(attempt, status, why);
     ckv_reader_close(attempt->reader);
@@ -221,7 +238,8 @@ enum ckv_status ckv_store_restore(struct ckv_store *store, const char *ns,
     (void)ckv_error_set(&why, CKV_NOTFOUND, "no entry shares a usable prefix");
     count = ckvi_catalog_find(&store->catalog, ckvi_ns_text(ns), prompt, prompt_length,
                               matches, TRIES_MAX);
-    for (size_t i = 0; i < count; i++) {
+    /* Who cancels wants no other candidate either. */
+    for (size_t i = 0; i < count && why.status != CKV_CANCELLED; i++) {
         struct attempt attempt = {
             .store = store,
             .ns = ckvi_ns_text(ns),

@@ -23,6 +23,9 @@
  * time: file systems count in ticks. */
 #define RACY_NS INT64_C(2000000000)
 
+/* How long a renamed name may stay in memory only; systems write it out much sooner. */
+#define DOUBT_NS (INT64_C(600) * 1000000000)
+
 /* One folder being listed. */
 struct scanning {
     struct ckv_store *store;
@@ -308,6 +311,36 @@ enum ckv_status ckvi_scan(struct ckv_store *store, struct ckv_error *error)
     if (status == CKV_OK)
         status = scan_folders(store, &parent, mark, error);
     ckv_io_close_dir(store->io, &parent);
+    return status;
+}
+
+/* Syncs a folder that changed lately: what is indexed counts as durable. */
+static void settle_doubt(struct ckv_store *store, const char *folder_name)
+{
+    struct ckvi_listed listed = ckvi_catalog_listed(&store->catalog, folder_name);
+    struct ckv_io_dir dir;
+    struct ckv_error error;
+    enum ckv_status status;
+    if (!listed.known || listed.mtime_ns < listed.listed_at_ns - DOUBT_NS)
+        return;
+    status = ckvi_open_folder(store, folder_name, &dir, &error);
+    if (status == CKV_OK)
+        status = ckv_io_sync_dir(store->io, dir, &error);
+    ckv_io_close_dir(store->io, &dir);
+    if (status != CKV_OK && status != CKV_UNSUPPORTED && status != CKV_NOTFOUND)
+        ckvi_log(&store->log, CKV_LOG_WARN, "store.sync_failed", "%s/%s: %s",
+                 store->fingerprint, folder_name, error.text);
+}
+
+enum ckv_status ckvi_scan_first(struct ckv_store *store, struct ckv_error *error)
+{
+    struct ckvi_listing folders = {0};
+    enum ckv_status status = ckvi_scan(store, error);
+    if (status == CKV_OK)
+        status = ckvi_catalog_folders(&store->catalog, &folders, error);
+    for (size_t i = 0; i < folders.count && status == CKV_OK; i++)
+        settle_doubt(store, folders.names[i]);
+    ckvi_listing_deinit(&folders);
     return status;
 }
 

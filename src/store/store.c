@@ -85,6 +85,48 @@ static enum ckv_status fill_store(struct ckv_store *store, const char *path,
     return ckvi_catalog_init(&store->catalog, store->alloc, error);
 }
 
+/* The folder that a path's last component is in, "." and "/" included. */
+static char *parent_path(const struct ckv_store *store)
+{
+    char *path = ckvi_strdup(store->alloc, store->path);
+    char *parent = NULL;
+    size_t size;
+    if (!path)
+        return NULL;
+    size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    while (size > 0 && path[size - 1] != '/')
+        size--;
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    path[size] = '\0';
+    parent = ckvi_strdup(store->alloc, size > 0 ? path : ".");
+    /* The copy was cut, so it cannot say its own size any more. */
+    ckvi_free(store->alloc, path, strlen(store->path) + 1, 1);
+    return parent;
+}
+
+/* Makes the name of a new directory durable. A parent that may not be read keeps its own
+ * time; the entries in the store are synced all the same. */
+static void sync_parent(const struct ckv_store *store)
+{
+    char *parent = parent_path(store);
+    struct ckv_io_dir dir;
+    struct ckv_error error;
+    enum ckv_status status;
+    if (!parent)
+        return;
+    status = ckv_io_open_root(store->io, parent, false, NULL, &dir, &error);
+    if (status == CKV_OK)
+        status = ckv_io_sync_dir(store->io, dir, &error);
+    ckv_io_close_dir(store->io, &dir);
+    if (status != CKV_OK && status != CKV_UNSUPPORTED)
+        ckvi_log(&store->log, CKV_LOG_WARN, "store.sync_failed",
+                 "%s may be lost in a power cut: %s", store->path, error.text);
+    ckvi_strfree(store->alloc, parent);
+}
+
 static enum ckv_status open_directory(struct ckv_store *store,
                                       const struct ckv_store_options *options,
                                       struct ckv_error *error)
@@ -94,12 +136,14 @@ static enum ckv_status open_directory(struct ckv_store *store,
         ckv_io_open_root(store->io, store->path, true, &made, &store->root, error);
     if (status == CKV_OK)
         status = ckvi_trust_check(store, options, error);
+    if (status == CKV_OK && made)
+        sync_parent(store);
     if (status == CKV_OK && !made)
         status = ckvi_init_check(store, options, error);
     if (status == CKV_OK)
         status = ckvi_admission_open(store, options, error);
     if (status == CKV_OK)
-        status = ckvi_scan(store, error);
+        status = ckvi_scan_first(store, error);
     return status;
 }
 

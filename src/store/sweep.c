@@ -10,8 +10,9 @@
 #include "store/files.h"
 
 #define NS_PER_S INT64_C(1000000000)
-#define FOREIGN_TEMPORARY_AGE_NS (3600 * NS_PER_S)
-#define BAD_AGE_NS (7 * 24 * 3600 * NS_PER_S)
+#define NS_PER_HOUR (NS_PER_S * 3600)
+#define FOREIGN_TEMPORARY_AGE_NS NS_PER_HOUR
+#define BAD_AGE_NS (NS_PER_HOUR * 24 * 7)
 
 static bool older_than(const struct ckv_store *store, const struct ckv_io_stat *stat,
                        int64_t age_ns)

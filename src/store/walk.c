@@ -127,9 +127,11 @@ static enum ckv_status add_place(struct ckvi_walk *walk, const char *fingerprint
     return CKV_OK;
 }
 
-/* What may not be read is left out of the sum, visibly; what vanished is nothing. */
+/* What vanished is nothing. A folder of another user that we may not read is left out of
+ * the sum, visibly; one of our own leaves the sum unknown. */
 static enum ckv_status forgive(struct ckvi_walk *walk, const char *name,
-                               enum ckv_status status, struct ckv_error *error)
+                               const struct ckv_io_stat *stat, enum ckv_status status,
+                               struct ckv_error *error)
 {
     if (status == CKV_NOTFOUND || status == CKV_VANISHED)
         return CKV_OK;
@@ -138,27 +140,31 @@ static enum ckv_status forgive(struct ckvi_walk *walk, const char *name,
     ckvi_events_add(walk->events, walk->opening ? CKV_LOG_WARN : CKV_LOG_DEBUG,
                     "store.unreadable", "%s/%s is not counted: %s", walk->store->path,
                     name, error->text);
+    if (stat->owner_uid == walk->store->uid && walk->unmeasured.status == CKV_OK)
+        walk->unmeasured = *error;
     return CKV_OK;
 }
 
 /* Opens and lists a folder. *there = false with OK: forgiven, nothing to do. */
 static enum ckv_status enter(struct ckvi_walk *walk, struct ckv_io_dir parent,
-                             const char *name, struct ckv_io_dir *dir,
-                             struct ckvi_listing *listing, bool *there,
-                             struct ckv_error *error)
+                             const char *name, const struct ckv_io_stat *stat,
+                             struct ckv_io_dir *dir, struct ckvi_listing *listing,
+                             bool *there, struct ckv_error *error)
 {
     const struct ckv_io *io = walk->store->io;
     enum ckv_status status = ckv_io_open_dir(io, parent, name, false, NULL, dir, error);
     if (status == CKV_OK)
         status = ckvi_listing_read(listing, walk->store->alloc, io, *dir, error);
     *there = status == CKV_OK;
-    if (!*there)
-        ckv_io_close_dir(io, dir);
-    return forgive(walk, name, status, error);
+    if (*there)
+        return CKV_OK;
+    ckv_io_close_dir(io, dir);
+    return forgive(walk, name, stat, status, error);
 }
 
 static enum ckv_status walk_folder(struct ckvi_walk *walk, struct ckv_io_dir parent,
                                    const char *fingerprint, const char *folder_name,
+                                   const struct ckv_io_stat *folder,
                                    struct ckv_error *error)
 {
     struct ckvi_listing listing = {0};
@@ -166,7 +172,7 @@ static enum ckv_status walk_folder(struct ckvi_walk *walk, struct ckv_io_dir par
     size_t place = walk->place_count;
     bool there;
     enum ckv_status status =
-        enter(walk, parent, folder_name, &dir, &listing, &there, error);
+        enter(walk, parent, folder_name, folder, &dir, &listing, &there, error);
     if (status != CKV_OK || !there)
         return status;
     status = add_place(walk, fingerprint, folder_name, error);
@@ -189,7 +195,7 @@ static enum ckv_status walk_beside(struct ckvi_walk *walk, struct ckv_io_dir dir
     if (!measure(walk, dir, name, &stat))
         return CKV_OK;
     if (stat.type == CKV_IO_TYPE_DIR && ckvi_folder_name_valid(name))
-        return walk_folder(walk, dir, fingerprint, name, error);
+        return walk_folder(walk, dir, fingerprint, name, &stat, error);
     if (stat.type != CKV_IO_TYPE_FILE)
         return CKV_OK;
     if (ckvi_name_classify(name, NULL) != CKVI_NAME_PART)
@@ -200,13 +206,14 @@ static enum ckv_status walk_beside(struct ckvi_walk *walk, struct ckv_io_dir dir
 }
 
 static enum ckv_status walk_fingerprint(struct ckvi_walk *walk, const char *fingerprint,
+                                        const struct ckv_io_stat *folder,
                                         struct ckv_error *error)
 {
     struct ckvi_listing listing = {0};
     struct ckv_io_dir dir = CKV_IO_DIR_NONE;
     bool there;
-    enum ckv_status status =
-        enter(walk, walk->store->root, fingerprint, &dir, &listing, &there, error);
+    enum ckv_status status = enter(walk, walk->store->root, fingerprint, folder, &dir,
+                                   &listing, &there, error);
     if (status != CKV_OK || !there)
         return status;
     for (size_t i = 0; i < listing.count && status == CKV_OK; i++)
@@ -234,7 +241,7 @@ enum ckv_status ckvi_walk_run(struct ckvi_walk *walk, struct ckv_store *store,
         if (!measure(walk, store->root, name, &stat))
             continue;
         if (stat.type == CKV_IO_TYPE_DIR && ckvi_fingerprint_valid(name))
-            status = walk_fingerprint(walk, name, &own);
+            status = walk_fingerprint(walk, name, &stat, &own);
         else if (stat.type == CKV_IO_TYPE_FILE)
             add_saturated(&walk->used_bytes, stat.allocated_bytes);
     }

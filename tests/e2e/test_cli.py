@@ -322,6 +322,31 @@ class Inspect(CliTest):
         self.assertEqual(floors("ssm.mlxkv"), (5, [5]))
         self.assertEqual(floors("all-kinds.mlxkv")[0], 12)
 
+    def test_a_state_names_its_engine_and_its_own_floor(self):
+        payload = b"opaque"
+        text = (
+            '{"formatVersion":3,"createdAt":1,"tokens":[1,2,3],"caches":[{"kind":"state",'
+            '"offset":3,"engine":"engine-x","floor":2,"tensors":[{"off":0,"bytes":6,'
+            '"shape":[6],"dtype":1,"hash":"%016x"}]}]}' % wyhash(payload)
+        )
+        path = self.put(with_header(text.encode(), payload), "state.mlxkv")
+        found = self.inspect(path)
+        self.assertTrue(found["canonical"])
+        self.assertEqual((found["floor"], found["kinds"]), (2, ["state"]))
+        self.assertEqual(found["caches"][0]["engine"], "engine-x")
+        self.assertEqual(found["caches"][0]["tensors"][0]["dtypeName"], "uint8")
+        shown = self.expect(0, "inspect", path).stdout
+        self.assertIn("cache 0  state  offset 3  floor 2  engine engine-x", shown)
+        self.assertIn("at least 2 tokens", shown)
+        self.expect(0, "repack", path, self.path("out"))
+        self.assertEqual(read(self.path("out")), read(path))
+
+    def test_what_no_store_would_serve_is_said(self):
+        for tokens in ((), (1,)):
+            path = self.put(kv_file(tokens=tokens), "a.mlxkv")
+            self.assertFalse(self.inspect(path)["storable"])
+            self.assertIn("served by a store  no: ", self.expect(0, "inspect", path).stdout)
+
     def test_text_shows_the_facts(self):
         text = self.expect(0, "inspect", self.zero).stdout
         for words in (

@@ -57,6 +57,13 @@ static void drop(void *ctx)
     sink->drop_count++;
 }
 
+static void *make_block(size_t size)
+{
+    void *block = malloc(size + 1);
+    TEST_REQUIRE(block);
+    return memset(block, UNTOUCHED, size + 1);
+}
+
 struct test_sink *test_sink_create(const struct ckv_entry *entry)
 {
     struct test_sink *sink = calloc(1, sizeof *sink);
@@ -69,11 +76,8 @@ struct test_sink *test_sink_create(const struct ckv_entry *entry)
     TEST_REQUIRE(sink->tensors && sink->sizes);
     for (size_t i = 0; i < entry->cache_count; i++) {
         for (size_t j = 0; j < entry->caches[i].tensor_count; j++, flat++) {
-            size_t size = (size_t)entry->caches[i].tensors[j].bytes;
-            sink->sizes[flat] = size;
-            sink->tensors[flat] = malloc(size + 1);
-            TEST_REQUIRE(sink->tensors[flat]);
-            memset(sink->tensors[flat], UNTOUCHED, size + 1);
+            sink->sizes[flat] = entry->caches[i].tensors[j].bytes;
+            sink->tensors[flat] = make_block((size_t)sink->sizes[flat]);
         }
     }
     sink->entry = entry;

@@ -126,21 +126,21 @@ bool test_faulty_io_clean(struct test_faulty_io *faulty)
 void test_faulty_io_fail(struct test_faulty_io *faulty, const struct test_fault *fault)
 {
     size_t slot = 0;
+    TEST_REQUIRE(fault->nth > 0);
     pthread_mutex_lock(&faulty->mutex);
     while (slot < TEST_FAULTS_MAX && faulty->faults[slot].nth != 0)
         slot++;
     TEST_REQUIRE(slot < TEST_FAULTS_MAX);
     faulty->faults[slot] = *fault;
+    faulty->faults[slot].nth += faulty->counts[fault->call];
     pthread_mutex_unlock(&faulty->mutex);
 }
 
 void test_faulty_io_fail_nth(struct test_faulty_io *faulty, size_t nth, int os_errno,
                              bool from_then_on)
 {
-    struct test_fault fault = {.os_errno = os_errno, .from_then_on = from_then_on};
-    pthread_mutex_lock(&faulty->mutex);
-    fault.nth = faulty->counts[TEST_CALL_ANY] + nth;
-    pthread_mutex_unlock(&faulty->mutex);
+    struct test_fault fault = {
+        .nth = nth, .os_errno = os_errno, .from_then_on = from_then_on};
     test_faulty_io_fail(faulty, &fault);
 }
 

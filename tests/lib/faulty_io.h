@@ -55,7 +55,7 @@ const char *test_call_name(enum test_call call);
  * (status OK, 0 bytes). */
 struct test_fault {
     enum test_call call; /* ANY: counted over all calls */
-    size_t nth;          /* which one, from 1; 0 = this fault is off */
+    size_t nth;          /* which one from when the fault is added; the next is 1 */
     bool from_then_on;
     int os_errno;
     enum ckv_status status; /* 0 = what os_errno stands for */
@@ -89,7 +89,7 @@ struct test_faulty_io {
     size_t open_files;
     uint64_t read_bytes;
     uint64_t written_bytes;
-    test_hook_fn hook; /* told only calls of `hook_call` (ANY = all), nth among them */
+    test_hook_fn hook; /* told only calls of `hook_call` (ANY = all); nth counts those */
     void *hook_ctx;
     enum test_call hook_call;
     struct test_call_event *trace; /* when tracing */
@@ -102,7 +102,7 @@ void test_faulty_io_init(struct test_faulty_io *faulty, const struct ckv_io *inn
 void test_faulty_io_deinit(struct test_faulty_io *faulty);
 /* Whether nothing is open or waiting; says on stderr what is. */
 bool test_faulty_io_clean(struct test_faulty_io *faulty);
-/* Adds a fault. */
+/* Adds a fault; nth counts from now. */
 void test_faulty_io_fail(struct test_faulty_io *faulty, const struct test_fault *fault);
 /* The nth call from now of any kind fails with os_errno, once or from then on. */
 void test_faulty_io_fail_nth(struct test_faulty_io *faulty, size_t nth, int os_errno,

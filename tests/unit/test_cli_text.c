@@ -136,6 +136,22 @@ static void ends_with_wants_something_before_the_suffix(void **state)
     assert_false(cli_text_ends_with("kv", ".mlxkv"));
 }
 
+static void join(const char *folder, const char *name, const char *expected)
+{
+    char out[32];
+    assert_int_equal(cli_text_joined_size(folder, name), strlen(expected) + 1);
+    assert_string_equal(cli_text_join(folder, name, out), expected);
+}
+
+static void join_puts_one_slash_between(void **state)
+{
+    (void)state;
+    join("a/b", "c", "a/b/c");
+    join("a//", "c", "a/c");
+    join("/", "c", "/c");
+    join(".", "c", "./c");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +163,7 @@ int main(void)
         cmocka_unit_test(times_are_iso_with_milliseconds),
         cmocka_unit_test(distance_counts_slips),
         cmocka_unit_test(nearest_guesses_only_what_is_near),
+        cmocka_unit_test(join_puts_one_slash_between),
         cmocka_unit_test(ends_with_wants_something_before_the_suffix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

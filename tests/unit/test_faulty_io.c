@@ -70,6 +70,21 @@ static void the_nth_call_of_a_kind_fails_once(void **state)
     assert_int_equal(f->faulty.counts[TEST_CALL_ANY], 3);
 }
 
+static void counting_starts_when_the_fault_is_added(void **state)
+{
+    struct fixture *f = *state;
+    struct test_fault fault = {.call = TEST_CALL_STAT_NAME, .nth = 1, .os_errno = EIO};
+    struct ckv_error error;
+    assert_ok(stat_f(f, &error), error);
+    assert_ok(stat_f(f, &error), error);
+    test_faulty_io_fail(&f->faulty, &fault);
+    assert_status(stat_f(f, &error), CKV_IO);
+    assert_ok(stat_f(f, &error), error);
+    test_faulty_io_fail_nth(&f->faulty, 2, EACCES, false);
+    assert_ok(stat_f(f, &error), error);
+    assert_status(stat_f(f, &error), CKV_DENIED);
+}
+
 static void or_from_then_on(void **state)
 {
     struct fixture *f = *state;
@@ -301,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_nth_call_of_a_kind_fails_once),
+        TEST(counting_starts_when_the_fault_is_added),
         TEST(or_from_then_on),
         TEST(a_sweep_meets_every_call),
         TEST(a_status_can_be_given),

@@ -54,6 +54,8 @@ static int set_up(void **state)
     test_log_init(&fixture->log);
     test_dir_init(&fixture->dir);
     fixture->params = test_llama_params();
+    fixture->params.n_threads = 1; /* the model is tiny */
+    fixture->params.n_threads_batch = 1;
     ckv_llama_options_init(&fixture->options);
     fixture->options.alloc = &fixture->alloc.alloc;
     fixture->options.log = fixture->log.log;
@@ -161,8 +163,8 @@ static void s24_volatile_things_do_not_enter(void **state)
     struct ckv_store_identity first = identify(fixture);
     fixture->params.n_ctx = 512;
     assert_true(shares(fixture, &first));
-    fixture->params.n_threads = 1;
-    fixture->params.n_threads_batch = 1;
+    fixture->params.n_threads = 2;
+    fixture->params.n_threads_batch = 2;
     fixture->params.n_ubatch = 32;
     fixture->params.n_batch = 64;
     assert_true(shares(fixture, &first));

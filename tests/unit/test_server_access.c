@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
-enum { BODY_MAX = 1000 };
+enum { BODY_MAX = 1000, DISCARD_MAX = 5000 };
 
-static const struct srv_access open_door = {"127.0.0.1", 8080, true, NULL};
-static const struct srv_access locked_door = {"192.0.2.1", 8080, false, "sesame"};
+static const struct srv_access open_door = {"127.0.0.1", 8080,     true,
+                                            NULL,        BODY_MAX, DISCARD_MAX};
+static const struct srv_access locked_door = {"192.0.2.1", 8080,     false,
+                                              "sesame",    BODY_MAX, DISCARD_MAX};
 
 static struct srv_headers plain_headers(void)
 {
@@ -26,8 +28,7 @@ static int check(const struct srv_access *access, const char *method, const char
 {
     struct srv_fault fault = {0};
 
-    if (srv_access_check(access, srv_route_find(path), method, &headers, BODY_MAX,
-                         &fault)) {
+    if (srv_access_check(access, srv_route_find(path), method, &headers, &fault)) {
         assert_int_equal(fault.status, 0);
         return 200;
     }
@@ -145,19 +146,22 @@ static void test_when_a_refusal_waits_for_the_body(void **state)
     (void)state;
     headers.content_type = "text/plain";
     headers.content_length = "10";
-    assert_false(srv_access_check(&open_door, chat, "POST", &headers, BODY_MAX, &fault));
+    assert_false(srv_access_check(&open_door, chat, "POST", &headers, &fault));
     assert_false(headers.answer_at_once);
     headers.expects = true;
-    assert_false(srv_access_check(&open_door, chat, "POST", &headers, BODY_MAX, &fault));
+    assert_false(srv_access_check(&open_door, chat, "POST", &headers, &fault));
     assert_true(headers.answer_at_once);
     headers.expects = false;
-    headers.content_length = "2000";
-    assert_false(srv_access_check(&open_door, chat, "POST", &headers, BODY_MAX, &fault));
+    headers.content_length = "5000";
+    assert_false(srv_access_check(&open_door, chat, "POST", &headers, &fault));
+    assert_false(headers.answer_at_once);
+    headers.content_length = "5001";
+    assert_false(srv_access_check(&open_door, chat, "POST", &headers, &fault));
     assert_true(headers.answer_at_once);
     headers.content_type = "application/json";
     headers.content_length = "10";
     headers.expects = true;
-    assert_true(srv_access_check(&open_door, chat, "POST", &headers, BODY_MAX, &fault));
+    assert_true(srv_access_check(&open_door, chat, "POST", &headers, &fault));
     assert_false(headers.answer_at_once);
 }
 

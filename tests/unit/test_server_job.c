@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { QUEUE_LIMIT = 10 };
+
 /* Stands for a connection: counts what is done to it. */
 struct connection {
     int suspended;
@@ -33,10 +35,11 @@ static const struct srv_waker waker = {suspend, resume};
 
 static struct srv_job *make_job(bool stream)
 {
-    struct srv_chat chat = {.stream = stream};
-    struct srv_job *job = srv_job_create(&chat, NULL, 0);
+    struct srv_buf body = {0};
+    struct srv_job *job = srv_job_create(&body);
 
     assert_non_null(job);
+    job->chat.stream = stream;
     return job;
 }
 
@@ -243,30 +246,30 @@ static void test_after_detach_the_connection_is_left_alone(void **state)
 static void test_the_queue_is_first_come_first_served_and_bounded(void **state)
 {
     struct srv_queue queue;
-    struct srv_job *jobs[SRV_QUEUE_LIMIT + 1];
+    struct srv_job *jobs[QUEUE_LIMIT + 1];
     size_t waiting;
     size_t running;
     int i;
 
     (void)state;
-    assert_true(srv_queue_init(&queue));
-    for (i = 0; i <= SRV_QUEUE_LIMIT; i++)
+    assert_true(srv_queue_init(&queue, QUEUE_LIMIT));
+    for (i = 0; i <= QUEUE_LIMIT; i++)
         jobs[i] = make_job(false);
-    for (i = 0; i < SRV_QUEUE_LIMIT; i++)
+    for (i = 0; i < QUEUE_LIMIT; i++)
         assert_int_equal(srv_queue_push(&queue, jobs[i]), SRV_PUSH_OK);
     assert_false(srv_queue_has_room(&queue));
-    assert_int_equal(srv_queue_push(&queue, jobs[SRV_QUEUE_LIMIT]), SRV_PUSH_FULL);
+    assert_int_equal(srv_queue_push(&queue, jobs[QUEUE_LIMIT]), SRV_PUSH_FULL);
     assert_ptr_equal(srv_queue_take(&queue), jobs[0]);
     srv_queue_count(&queue, &waiting, &running);
-    assert_int_equal(waiting, SRV_QUEUE_LIMIT - 1);
+    assert_int_equal(waiting, QUEUE_LIMIT - 1);
     assert_int_equal(running, 1);
-    assert_int_equal(srv_queue_push(&queue, jobs[SRV_QUEUE_LIMIT]), SRV_PUSH_OK);
+    assert_int_equal(srv_queue_push(&queue, jobs[QUEUE_LIMIT]), SRV_PUSH_OK);
     srv_queue_done(&queue);
-    for (i = 1; i <= SRV_QUEUE_LIMIT; i++) {
+    for (i = 1; i <= QUEUE_LIMIT; i++) {
         assert_ptr_equal(srv_queue_take(&queue), jobs[i]);
         srv_queue_done(&queue);
     }
-    for (i = 0; i <= SRV_QUEUE_LIMIT; i++)
+    for (i = 0; i <= QUEUE_LIMIT; i++)
         srv_job_unref(jobs[i]);
     srv_queue_deinit(&queue);
 }
@@ -278,8 +281,8 @@ static void test_a_full_queue_drops_who_went_away(void **state)
     int i;
 
     (void)state;
-    assert_true(srv_queue_init(&queue));
-    for (i = 0; i < SRV_QUEUE_LIMIT; i++) {
+    assert_true(srv_queue_init(&queue, QUEUE_LIMIT));
+    for (i = 0; i < QUEUE_LIMIT; i++) {
         struct srv_job *job = make_job(false);
 
         assert_int_equal(srv_queue_push(&queue, job), SRV_PUSH_OK);
@@ -289,7 +292,7 @@ static void test_a_full_queue_drops_who_went_away(void **state)
     }
     assert_true(srv_queue_has_room(&queue));
     assert_int_equal(srv_queue_push(&queue, last), SRV_PUSH_OK);
-    for (i = 0; i < SRV_QUEUE_LIMIT / 2; i++) {
+    for (i = 0; i < QUEUE_LIMIT / 2; i++) {
         struct srv_job *job = srv_queue_take(&queue);
 
         assert_ptr_not_equal(job, last);
@@ -309,7 +312,7 @@ static void test_closing_ends_what_waits(void **state)
     struct srv_job *job = make_job(false);
 
     (void)state;
-    assert_true(srv_queue_init(&queue));
+    assert_true(srv_queue_init(&queue, QUEUE_LIMIT));
     assert_int_equal(srv_queue_push(&queue, job), SRV_PUSH_OK);
     srv_queue_close(&queue, &fault);
     assert_int_equal(srv_job_answer_or_suspend(job), SRV_ANSWER_FAULT);

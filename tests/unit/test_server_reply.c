@@ -15,13 +15,14 @@ static const struct srv_usage usage = {
 
 static struct srv_job *make_job(bool stream, bool include_usage, const char *stop)
 {
-    struct srv_chat chat = {.stream = stream, .include_usage = include_usage};
-    struct srv_job *job;
+    struct srv_buf body = {0};
+    struct srv_job *job = srv_job_create(&body);
 
-    if (stop)
-        chat.stops[chat.stop_count++] = strdup(stop);
-    job = srv_job_create(&chat, NULL, 0);
     assert_non_null(job);
+    job->chat.stream = stream;
+    job->chat.include_usage = include_usage;
+    if (stop)
+        job->chat.stops[job->chat.stop_count++] = strdup(stop);
     strcpy(job->id, "chatcmpl-1");
     job->model = "m";
     job->created_s = 5;
