@@ -45,9 +45,13 @@ struct ckv_load_options {
     const char *tokenizer_hash;
     const char *ns;
     uint64_t
-        cache_count;    /**< donor caches that the model has; CKV_LOAD_ANY = any number */
-    bool verify;        /**< default true; false allows prefix-only reads */
-    uint64_t prefix;    /**< tokens wanted; 0 = all. Caches are cut to it */
+        cache_count; /**< donor caches that the model has; CKV_LOAD_ANY = any number */
+    bool verify;     /**< default true; false allows prefix-only reads */
+    uint64_t prefix; /**< tokens wanted; 0 = all. Caches are cut to it */
+    /** Where the caller remembers, per file, that it was verified (NULL = nowhere):
+     * filled by a load that verified everything; while it holds, a prefix is read alone
+     * also with verify = true. */
+    struct ckv_verified *verified;
     size_t chunk_bytes; /**< 0 = default */
 };
 
@@ -66,11 +70,12 @@ struct ckv_loaded {
 
 /**
  * Loads a file into caches that go on: kv gets step capacity with at least one free row,
- * the other kinds keep their exact shapes. With verify = false and a prefix, only the
- * rows of the prefix are read of kv, qkv and turboquant caches; otherwise every tensor is
- * read and verified, and only the prefix is kept. REFUSED when the prefix is below the
- * entry's floor; FOREIGN names the expectation that differs or the cached layers' count;
- * UNSUPPORTED for the kind `state`. On failure nothing is kept.
+ * the other kinds keep their exact shapes. With a prefix, and verify = false or a file
+ * that is remembered as verified, only the rows of the prefix are read of kv, qkv and
+ * turboquant caches; otherwise every tensor is read and verified, and only the prefix is
+ * kept. REFUSED when the prefix is below the entry's floor; FOREIGN names the expectation
+ * that differs or the cached layers' count; UNSUPPORTED for the kind `state`. On failure
+ * nothing is kept.
  */
 CKV_API enum ckv_status ckv_load(const struct ckv_io *io, struct ckv_io_dir dir,
                                  const char *name, const struct ckv_load_options *options,

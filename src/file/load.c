@@ -254,11 +254,15 @@ static enum ckv_status read_tensors(struct ckv_reader *reader, struct load *load
     struct ckv_restore_options how;
     struct ckv_restore *restore = NULL;
     bool more = true;
+    bool whole;
     enum ckv_status status;
     ckv_restore_options_init(&how);
     how.verify = options->verify;
     how.chunk_bytes = options->chunk_bytes;
-    how.prefix_rows = options->verify ? 0 : load->rows;
+    if (load->rows > 0 && ckv_verified_holds(options->verified, reader))
+        how.verify = false;
+    how.prefix_rows = how.verify ? 0 : load->rows;
+    whole = how.verify;
     status = ckv_restore_begin(reader, &sink, &how, &restore, error);
     while (status == CKV_OK && more)
         status = ckv_restore_step(restore, &more, error);
@@ -267,7 +271,10 @@ static enum ckv_status read_tensors(struct ckv_reader *reader, struct load *load
         return status;
     }
     *read_bytes = ckv_restore_done_bytes(restore);
-    return ckv_restore_finish(restore, error);
+    status = ckv_restore_finish(restore, error);
+    if (status == CKV_OK && whole && options->verified)
+        ckv_verified_set(options->verified, reader);
+    return status;
 }
 
 static void load_deinit(struct load *load)

@@ -577,6 +577,52 @@ static void a_prefix_only_load_reads_only_the_prefix(void **state)
     }
 }
 
+static uint64_t load_prefix(struct ckv_verified *verified, uint64_t prefix)
+{
+    struct ckv_load_options options;
+    struct ckv_loaded loaded;
+    uint64_t read_bytes;
+    ckv_load_options_init(&options);
+    options.alloc = &alloc.alloc;
+    options.prefix = prefix;
+    options.verified = verified;
+    assert_int_equal(ckv_load(io, dir, NAME, &options, &loaded, NULL), CKV_OK);
+    read_bytes = loaded.read_bytes;
+    ckv_loaded_deinit(&loaded);
+    return read_bytes;
+}
+
+static void touch(struct ckv_verified *verified, int64_t mtime_ns)
+{
+    struct ckv_reader *reader;
+    assert_int_equal(ckv_reader_open(io, dir, NAME, NULL, &reader, NULL), CKV_OK);
+    if (verified)
+        assert_int_equal(ckv_verified_touch(verified, reader, mtime_ns, NULL), CKV_OK);
+    else
+        assert_int_equal(ckv_reader_touch(reader, mtime_ns, NULL), CKV_OK);
+    ckv_reader_close(reader);
+}
+
+static void a_verified_file_is_read_by_prefix_until_it_changes(void **state)
+{
+    struct ckv_live_cache *cache = make(&test_live_kinds[0]);
+    struct ckv_verified verified = {0};
+    uint64_t total = 1000 * 2 * 2 * 64 * 2;
+    (void)state;
+    test_append(cache, 1000);
+    assert_int_equal(save(NAME, &cache, 1, tokens, 1000, NULL, NULL), CKV_OK);
+    assert_int_equal(load_prefix(&verified, 100), total);
+    assert_int_equal(load_prefix(&verified, 100), total / 10);
+    touch(&verified, 1751900000000000000);
+    assert_int_equal(load_prefix(&verified, 100), total / 10);
+    touch(NULL, 1751900001000000000);
+    assert_int_equal(load_prefix(&verified, 100), total);
+    assert_int_equal(load_prefix(&verified, 100), total / 10);
+    assert_int_equal(save(NAME, &cache, 1, tokens, 1000, NULL, NULL), CKV_OK);
+    assert_int_equal(load_prefix(&verified, 100), total);
+    ckv_cache_destroy(cache);
+}
+
 static void a_prefix_beyond_the_entry_is_refused(void **state)
 {
     struct ckv_live_cache *cache = make(&test_live_kinds[0]);
@@ -680,6 +726,7 @@ int main(void)
         TEST(s35_what_is_saved_is_the_moment_of_the_snapshot),
         TEST(a_prefix_equals_a_trim),
         TEST(a_prefix_only_load_reads_only_the_prefix),
+        TEST(a_verified_file_is_read_by_prefix_until_it_changes),
         TEST(a_prefix_beyond_the_entry_is_refused),
         TEST(a_gibibyte_needs_three_chunks),
     };
