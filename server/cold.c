@@ -121,12 +121,17 @@ void srv_cold_get_stats(struct srv_cold *cold, struct ckv_store_stats *out)
     ckv_store_get_stats(cold->store, out);
 }
 
+static void count_failure(struct srv_cold *cold)
+{
+    srv_stats_begin(cold->stats)->tier_failures++;
+    srv_stats_end(cold->stats);
+}
+
 static void report(struct srv_cold *cold, const char *what, enum ckv_status status,
                    const struct ckv_error *error)
 {
     srv_log("%s (%s): %s", what, ckv_status_name(status), error->text);
-    srv_stats_begin(cold->stats)->tier_failures++;
-    srv_stats_end(cold->stats);
+    count_failure(cold);
 }
 
 static void refresh(struct srv_cold *cold)
@@ -193,6 +198,17 @@ bool srv_cold_wants(struct srv_cold *cold, const int32_t *tokens, size_t count)
            !ckv_store_covers(cold->store, "", as_unsigned(tokens), count);
 }
 
+static void count_stored(struct srv_cold *cold, const struct ckv_stored *stored,
+                         double elapsed_ms)
+{
+    struct srv_counters *counters = srv_stats_begin(cold->stats);
+
+    counters->stored_bytes += stored->written_bytes;
+    counters->stored_entries++;
+    counters->last_store_ms = elapsed_ms;
+    srv_stats_end(cold->stats);
+}
+
 void srv_cold_store(struct srv_cold *cold, const int32_t *tokens, size_t count)
 {
     struct ckv_llama_snapshot *snapshot = NULL;
@@ -203,19 +219,17 @@ void srv_cold_store(struct srv_cold *cold, const int32_t *tokens, size_t count)
 
     ckv_error_clear(&error);
     status = ckv_llama_snapshot_create(cold->bridge, 0, tokens, count, &snapshot, &error);
-    if (status == CKV_OK)
-        status =
-            ckv_store_put(cold->store, "", ckv_llama_snapshot_entry(snapshot),
-                          ckv_llama_snapshot_source(snapshot), NULL, &stored, &error);
-    ckv_llama_snapshot_destroy(snapshot);
-    if (status == CKV_OK) {
-        struct srv_counters *counters = srv_stats_begin(cold->stats);
-
-        counters->stored_bytes += stored.written_bytes;
-        counters->stored_entries++;
-        counters->last_store_ms = srv_now_ms() - began_ms;
-        srv_stats_end(cold->stats);
-    } else {
+    if (status != CKV_OK) {
         report(cold, "not stored", status, &error);
+        return;
     }
+    status = ckv_store_put(cold->store, "", ckv_llama_snapshot_entry(snapshot),
+                           ckv_llama_snapshot_source(snapshot), NULL, &stored, NULL);
+    ckv_llama_snapshot_destroy(snapshot);
+    /* Why it was not stored is in the log already: the store's own line names the entry.
+     */
+    if (status == CKV_OK)
+        count_stored(cold, &stored, srv_now_ms() - began_ms);
+    else
+        count_failure(cold);
 }

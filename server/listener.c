@@ -37,7 +37,7 @@ static int bind_one(const struct addrinfo *info)
 
 static bool learn_address(struct srv_listener *listener)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t length = sizeof(address);
     char service[16];
     uint16_t port = 0;
