@@ -29,6 +29,7 @@ const char bench_codec_explanation[] =
 
 #define GOAL_ENCODE 2.0
 #define GOAL_DECODE 4.0
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct codec_run {
     struct codec_memory memory;
@@ -139,13 +140,15 @@ static enum ckv_status run_affines(struct codec_run *run)
     static const uint32_t group_sizes[] = {32, 64, 128};
     static const enum ckv_dtype dtypes[] = {CKV_DTYPE_FLOAT32, CKV_DTYPE_FLOAT16,
                                             CKV_DTYPE_BFLOAT16};
-    for (size_t i = 0; i < 6 * 3 * 3; i++) {
-        struct ckv_affine affine = {widths[i / 9], group_sizes[i / 3 % 3]};
-        enum ckv_status status = run_affine(run, affine, dtypes[i % 3]);
-        if (status != CKV_OK)
-            return status;
+    enum ckv_status status = CKV_OK;
+    for (size_t w = 0; w < COUNT(widths); w++) {
+        for (size_t i = 0; i < COUNT(group_sizes) * COUNT(dtypes); i++) {
+            struct ckv_affine affine = {widths[w], group_sizes[i / COUNT(dtypes)]};
+            if (status == CKV_OK)
+                status = run_affine(run, affine, dtypes[i % COUNT(dtypes)]);
+        }
     }
-    return CKV_OK;
+    return status;
 }
 
 static enum ckv_status run_turboquant(struct codec_run *run, struct ckv_turboquant codec,
@@ -176,16 +179,16 @@ static enum ckv_status run_turboquants(struct codec_run *run)
     static const uint32_t dims[] = {64, 128, 256, 512};
     bool all = run->options->all;
     enum ckv_status status = CKV_OK;
-    for (size_t d = 0; d < 4 && status == CKV_OK; d++) {
+    for (size_t d = 0; d < COUNT(dims) && status == CKV_OK; d++) {
         struct ckv_turboquant codec = {8, 3, dims[d]};
         if (!all && dims[d] != CODEC_DIM)
             continue;
-        for (size_t i = 0; i < 4 && status == CKV_OK; i++) {
+        for (size_t i = 0; i < COUNT(key_bits) && status == CKV_OK; i++) {
             codec.k_bits = key_bits[i];
             if (all || key_bits[i] == 4 || key_bits[i] == 8)
                 status = run_turboquant(run, codec, false);
         }
-        for (size_t i = 0; i < 5 && status == CKV_OK; i++) {
+        for (size_t i = 0; i < COUNT(value_bits) && status == CKV_OK; i++) {
             codec.v_bits = value_bits[i];
             if (all || value_bits[i] == 2 || value_bits[i] == 3)
                 status = run_turboquant(run, codec, true);

@@ -9,7 +9,7 @@
 #include <coldkv/lifecycle.h>
 #include <stdio.h>
 
-enum { KINDS = 6, HEADS = 2, DIM = 64, PROMPT = 70, REPLY = 30 };
+enum { KINDS = 6, HEADS = 2, DIM = 64, CELLS = HEADS * DIM, PROMPT = 70, REPLY = 30 };
 
 static const struct ckv_cache_params layers[KINDS] = {
     {.kind = CKV_CACHE_KV},
@@ -31,8 +31,8 @@ static enum ckv_status project(uint64_t first, uint64_t count, uint64_t salt,
                                struct ckv_array *out, struct ckv_error *error)
 {
     const uint64_t shape[4] = {1, HEADS, count, DIM};
-    uint16_t rows[HEADS * PROMPT * DIM];
-    for (uint64_t i = 0; i < HEADS * count * DIM; i++)
+    uint16_t rows[PROMPT * CELLS];
+    for (uint64_t i = 0; i < count * CELLS; i++)
         rows[i] = ckv_bf16_from_f32(activation(first + i / DIM % count, i % DIM, salt));
     return ckv_array_from_bytes(NULL, CKV_DTYPE_BFLOAT16, 4, shape, 2, rows, out, error);
 }
@@ -44,15 +44,15 @@ static enum ckv_status recur(struct ckv_live_cache *cache, uint64_t first, uint6
     const uint64_t shape[3] = {1, HEADS, DIM};
     for (size_t slot = 0; slot < 2; slot++) {
         struct ckv_array old[CKV_CACHE_ARRAYS_MAX], state;
-        float sums[HEADS * DIM] = {0};
+        float sums[CELLS] = {0};
         size_t old_count = ckv_cache_state(cache, old);
         if (slot < old_count)
             ckv_array_read(&old[slot], sums);
         while (old_count > 0)
             ckv_array_unref(&old[--old_count]);
-        for (uint64_t i = 0; i < count * HEADS * DIM; i++)
-            sums[i % (HEADS * DIM)] = sums[i % (HEADS * DIM)] / 2 +
-                                      activation(first + i / (HEADS * DIM), i, slot);
+        for (uint64_t i = 0; i < count * CELLS; i++)
+            sums[i % CELLS] =
+                sums[i % CELLS] / 2 + activation(first + i / CELLS, i, slot);
         enum ckv_status status = ckv_array_from_bytes(NULL, CKV_DTYPE_FLOAT32, 3, shape,
                                                       0, sums, &state, error);
         if (status == CKV_OK)
