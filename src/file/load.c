@@ -15,7 +15,7 @@
 #include "tensor/rows.h"
 #include <string.h>
 
-#define SCRATCH_BYTES (256u * 1024u)
+#define SCRATCH_BYTES ((size_t)256 * 1024)
 #define TOKEN_AXIS 2u
 
 struct load {

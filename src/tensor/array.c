@@ -103,12 +103,12 @@ enum ckv_status ckv_array_create(const struct ckv_alloc *alloc, enum ckv_dtype d
                                  uint32_t rank, const uint64_t *shape, uint32_t row_axis,
                                  struct ckv_array *out, struct ckv_error *error)
 {
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     enum ckv_status status;
     *out = CKV_ARRAY_NONE;
     alloc = ckvi_alloc_or_default(alloc);
     status = buffer_create(alloc, dtype, rank, shape, row_axis, &buffer, error);
-    if (status)
+    if (!buffer)
         return status;
     memset(buffer->data, 0, buffer->bytes);
     view_whole(out, buffer, dtype);
@@ -120,12 +120,12 @@ enum ckv_status ckv_array_from_bytes(const struct ckv_alloc *alloc, enum ckv_dty
                                      uint32_t row_axis, const void *data,
                                      struct ckv_array *out, struct ckv_error *error)
 {
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     enum ckv_status status;
     *out = CKV_ARRAY_NONE;
     alloc = ckvi_alloc_or_default(alloc);
     status = buffer_create(alloc, dtype, rank, shape, row_axis, &buffer, error);
-    if (status)
+    if (!buffer)
         return status;
     if (buffer->bytes > 0)
         memcpy(buffer->data, data, buffer->bytes);
@@ -147,7 +147,7 @@ struct ckv_array ckv_array_ref(const struct ckv_array *array)
 
 void ckv_array_unref(struct ckv_array *array)
 {
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     if (!array || !array->buffer)
         return;
     buffer = array->buffer;
@@ -257,7 +257,7 @@ void ckv_array_read(const struct ckv_array *array, void *out)
 enum ckv_status ckv_array_contiguous(const struct ckv_array *array, struct ckv_array *out,
                                      struct ckv_error *error)
 {
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     enum ckv_status status;
     if (!array->buffer || ckv_array_is_contiguous(array)) {
         *out = ckv_array_ref(array);
@@ -266,7 +266,7 @@ enum ckv_status ckv_array_contiguous(const struct ckv_array *array, struct ckv_a
     *out = CKV_ARRAY_NONE;
     status = buffer_create(array->buffer->alloc, array->dtype, array->rank, array->shape,
                            array->buffer->row_axis, &buffer, error);
-    if (status)
+    if (!buffer)
         return status;
     ckv_array_read(array, buffer->data);
     view_whole(out, buffer, array->dtype);
@@ -302,7 +302,7 @@ enum ckv_status ckv_array_concat(const struct ckv_array *parts, size_t part_coun
                                  struct ckv_error *error)
 {
     uint64_t shape[CKV_ARRAY_RANK_MAX];
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     uint64_t at = 0;
     enum ckv_status status;
     *out = CKV_ARRAY_NONE;
@@ -322,7 +322,7 @@ enum ckv_status ckv_array_concat(const struct ckv_array *parts, size_t part_coun
     }
     status = buffer_create(parts[0].buffer->alloc, parts[0].dtype, parts[0].rank, shape,
                            row_axis, &buffer, error);
-    if (status)
+    if (!buffer)
         return status;
     view_whole(out, buffer, parts[0].dtype);
     for (size_t i = 0; i < part_count; i++) {
@@ -339,14 +339,14 @@ static enum ckv_status move_view(struct ckv_array *array, uint64_t capacity,
     uint32_t axis = array->buffer->row_axis;
     uint64_t rows = array->shape[axis];
     uint64_t shape[CKV_ARRAY_RANK_MAX];
-    struct ckv_buffer *buffer;
+    struct ckv_buffer *buffer = NULL;
     struct ckv_array moved;
     enum ckv_status status;
     memcpy(shape, array->shape, sizeof shape);
     shape[axis] = capacity;
     status = buffer_create(array->buffer->alloc, array->dtype, array->rank, shape, axis,
                            &buffer, error);
-    if (status)
+    if (!buffer)
         return status;
     if (capacity > rows)
         memset(buffer->data, 0, buffer->bytes);
