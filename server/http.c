@@ -354,6 +354,14 @@ static void complete(void *cls, struct MHD_Connection *connection, void **state,
     pthread_mutex_unlock(&http->mu);
 }
 
+/* Paths are compared as they were sent: a decoded NUL would end one early. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
 bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
                     const char *api_key, struct srv_http **out, struct srv_fault *fault)
 {
