@@ -5,21 +5,27 @@
 #ifndef COLDKV_COLDKV_H
 #define COLDKV_COLDKV_H
 
+#include <coldkv/affine.h>
 #include <coldkv/alloc.h>
+#include <coldkv/array.h>
+#include <coldkv/cache.h>
 #include <coldkv/clock.h>
 #include <coldkv/dtype.h>
 #include <coldkv/entry.h>
 #include <coldkv/export.h>
+#include <coldkv/float.h>
 #include <coldkv/hash.h>
 #include <coldkv/header.h>
 #include <coldkv/index.h>
 #include <coldkv/io.h>
+#include <coldkv/lifecycle.h>
 #include <coldkv/log.h>
 #include <coldkv/reader.h>
 #include <coldkv/sha256.h>
 #include <coldkv/status.h>
 #include <coldkv/store.h>
 #include <coldkv/transfer.h>
+#include <coldkv/turboquant.h>
 #include <coldkv/writer.h>
 
 #endif
