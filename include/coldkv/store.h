@@ -119,6 +119,10 @@ struct ckv_restore_target {
      * tried. */
     enum ckv_status (*accept)(void *ctx, const struct ckv_entry *entry, uint64_t prefix,
                               struct ckv_error *error);
+    /** The sink can do with the first `prefix` rows of kv, qkv and turboquant caches: of
+     * a file that this process verified whole before, and that did not change since, only
+     *  those are read. */
+    bool prefix_only;
 };
 
 struct ckv_restored {
@@ -141,6 +145,19 @@ CKV_API enum ckv_status ckv_store_restore(struct ckv_store *store, const char *n
                                           const struct ckv_restore_target *target,
                                           struct ckv_restored *out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
+
+struct ckv_loaded;
+
+/**
+ * ckv_store_restore into live caches, cut to the reused prefix (see <coldkv/lifecycle.h>;
+ * `loaded` is released with ckv_loaded_deinit). cache_count is how many caches the model
+ * has, CKV_LOAD_ANY when it does not matter; entries with another number are passed over.
+ * alloc NULL = the store's. restored may be NULL.
+ */
+CKV_API enum ckv_status ckv_store_load(
+    struct ckv_store *store, const char *ns, const uint32_t *prompt, size_t prompt_length,
+    uint64_t cache_count, const struct ckv_alloc *alloc, struct ckv_loaded *loaded,
+    struct ckv_restored *restored, struct ckv_error *error) CKV_WARN_UNUSED;
 
 /** Whether a durable entry already serves exactly these tokens and its file still exists.
  */
@@ -211,6 +228,7 @@ struct ckv_store_stats {
     uint64_t free_floor_bytes;
     uint64_t restores;
     uint64_t restored_bytes;
+    uint64_t partial_restores; /**< of these: only a prefix's rows were read */
     int64_t restore_last_ns;
     uint64_t misses;           /**< restores that found nothing */
     uint64_t restore_failures; /**< candidates that could not be used, for any reason */

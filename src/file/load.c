@@ -7,26 +7,17 @@
  * they pass through one small scratch buffer. Failure story: caches are made only after
  * everything arrived; until then all that exists is arrays, released on every path.
  */
-#include <coldkv/lifecycle.h>
+#include "file/load.h"
 
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/escape.h"
+#include "file/options.h"
 #include "tensor/rows.h"
 #include <string.h>
 
 #define SCRATCH_BYTES ((size_t)256 * 1024)
 #define TOKEN_AXIS 2u
-
-struct load {
-    const struct ckv_alloc *alloc;
-    const struct ckv_entry *entry;
-    uint64_t rows;            /* tokens wanted */
-    struct ckv_array *arrays; /* of all caches, in order */
-    size_t *first;            /* of each cache: its first array */
-    size_t array_count;
-    unsigned char *scratch;
-};
 
 void ckv_load_options_init(struct ckv_load_options *options)
 {
@@ -80,8 +71,8 @@ static enum ckv_status check_expectations(const struct ckv_entry *entry,
     return CKV_OK;
 }
 
-static enum ckv_status check_prefix(const struct ckv_entry *entry, uint64_t prefix,
-                                    struct ckv_error *error)
+enum ckv_status ckvi_load_check(const struct ckv_entry *entry, uint64_t prefix,
+                                struct ckv_error *error)
 {
     for (size_t i = 0; i < entry->cache_count; i++) {
         const struct ckv_cache *cache = &entry->caches[i];
@@ -108,14 +99,15 @@ static enum ckv_status check_prefix(const struct ckv_entry *entry, uint64_t pref
 }
 
 /* Rows of a cache that are kept. */
-static uint64_t wanted_rows(const struct load *load, const struct ckv_cache *cache)
+static uint64_t wanted_rows(const struct ckvi_load *load, const struct ckv_cache *cache)
 {
     return load->rows > 0 ? load->rows : cache->offset;
 }
 
 /* A destination; kv leaves at least one free row, so that decoding starts without a copy.
  */
-static enum ckv_status make_array(const struct load *load, const struct ckv_cache *cache,
+static enum ckv_status make_array(const struct ckvi_load *load,
+                                  const struct ckv_cache *cache,
                                   const struct ckv_tensor *tensor, struct ckv_array *out,
                                   struct ckv_error *error)
 {
@@ -136,13 +128,14 @@ static enum ckv_status make_array(const struct load *load, const struct ckv_cach
     return status;
 }
 
-static enum ckv_status make_arrays(struct load *load, struct ckv_error *error)
+static enum ckv_status make_arrays(struct ckvi_load *load, struct ckv_error *error)
 {
     const struct ckv_entry *entry = load->entry;
     size_t total = 0;
     for (size_t i = 0; i < entry->cache_count; i++)
         total += entry->caches[i].tensor_count;
-    load->first = ckvi_zalloc(load->alloc, entry->cache_count, sizeof *load->first);
+    load->cache_count = entry->cache_count;
+    load->first = ckvi_zalloc(load->alloc, load->cache_count, sizeof *load->first);
     load->arrays = ckvi_zalloc(load->alloc, total, sizeof *load->arrays);
     load->array_count = total;
     load->scratch = ckvi_zalloc(load->alloc, SCRATCH_BYTES, 1);
@@ -166,7 +159,7 @@ static enum ckv_status lend(void *ctx, size_t cache, size_t tensor, uint64_t off
                             size_t wanted, void **data, size_t *size,
                             struct ckv_error *error)
 {
-    struct load *load = ctx;
+    struct ckvi_load *load = ctx;
     const struct ckv_cache *record = &load->entry->caches[cache];
     const struct ckv_tensor *from = &record->tensors[tensor];
     const struct ckv_array *to = &load->arrays[load->first[cache] + tensor];
@@ -202,7 +195,7 @@ static enum ckv_status lend(void *ctx, size_t cache, size_t tensor, uint64_t off
 }
 
 /* The live cache of one record, cut to the prefix. */
-static enum ckv_status make_cache(const struct load *load, size_t index,
+static enum ckv_status make_cache(const struct ckvi_load *load, size_t index,
                                   struct ckv_live_cache **out, struct ckv_error *error)
 {
     const struct ckv_cache *record = &load->entry->caches[index];
@@ -223,7 +216,7 @@ static enum ckv_status make_cache(const struct load *load, size_t index,
     return status;
 }
 
-static enum ckv_status make_caches(const struct load *load, struct ckv_loaded *out,
+static enum ckv_status make_caches(const struct ckvi_load *load, struct ckv_loaded *out,
                                    struct ckv_error *error)
 {
     const struct ckv_entry *entry = load->entry;
@@ -246,11 +239,27 @@ static enum ckv_status make_caches(const struct load *load, struct ckv_loaded *o
     return CKV_OK;
 }
 
-static enum ckv_status read_tensors(struct ckv_reader *reader, struct load *load,
+enum ckv_status ckvi_load_begin(struct ckvi_load *load, struct ckv_sink *sink,
+                                struct ckv_error *error)
+{
+    *sink = (struct ckv_sink){.ctx = load, .lend = lend};
+    return make_arrays(load, error);
+}
+
+enum ckv_status ckvi_load_finish(const struct ckvi_load *load, struct ckv_loaded *out,
+                                 struct ckv_error *error)
+{
+    enum ckv_status status = make_caches(load, out, error);
+    if (status)
+        ckv_loaded_deinit(out);
+    return status;
+}
+
+static enum ckv_status read_tensors(struct ckv_reader *reader,
+                                    const struct ckv_sink *sink,
                                     const struct ckv_load_options *options,
                                     uint64_t *read_bytes, struct ckv_error *error)
 {
-    struct ckv_sink sink = {.ctx = load, .lend = lend};
     struct ckv_restore_options how;
     struct ckv_restore *restore = NULL;
     bool more = true;
@@ -259,11 +268,11 @@ static enum ckv_status read_tensors(struct ckv_reader *reader, struct load *load
     ckv_restore_options_init(&how);
     how.verify = options->verify;
     how.chunk_bytes = options->chunk_bytes;
-    if (load->rows > 0 && ckv_verified_holds(options->verified, reader))
+    if (options->prefix > 0 && ckv_verified_holds(options->verified, reader))
         how.verify = false;
-    how.prefix_rows = how.verify ? 0 : load->rows;
+    how.prefix_rows = how.verify ? 0 : options->prefix;
     whole = how.verify;
-    status = ckv_restore_begin(reader, &sink, &how, &restore, error);
+    status = ckv_restore_begin(reader, sink, &how, &restore, error);
     while (status == CKV_OK && more)
         status = ckv_restore_step(restore, &more, error);
     if (status) {
@@ -277,49 +286,49 @@ static enum ckv_status read_tensors(struct ckv_reader *reader, struct load *load
     return status;
 }
 
-static void load_deinit(struct load *load)
+void ckvi_load_deinit(struct ckvi_load *load)
 {
-    size_t cache_count = load->entry ? load->entry->cache_count : 0;
     for (size_t i = 0; load->arrays && i < load->array_count; i++)
         ckv_array_unref(&load->arrays[i]);
     ckvi_free(load->alloc, load->arrays, load->array_count, sizeof *load->arrays);
-    ckvi_free(load->alloc, load->first, cache_count, sizeof *load->first);
+    ckvi_free(load->alloc, load->first, load->cache_count, sizeof *load->first);
     ckvi_free(load->alloc, load->scratch, SCRATCH_BYTES, 1);
+    *load = (struct ckvi_load){0};
 }
 
 enum ckv_status ckv_load(const struct ckv_io *io, struct ckv_io_dir dir, const char *name,
                          const struct ckv_load_options *options, struct ckv_loaded *out,
                          struct ckv_error *error)
 {
-    struct ckv_load_options defaults;
+    struct ckv_load_options chosen;
     struct ckv_reader *reader = NULL;
-    struct load load = {0};
+    struct ckvi_load load = {0};
+    struct ckv_sink sink;
+    uint64_t read_bytes = 0;
     enum ckv_status status;
     memset(out, 0, sizeof *out);
-    ckv_load_options_init(&defaults);
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof *options)
-        return ckv_error_set(error, CKV_INVALID, "load options: size %zu, expected %zu",
-                             options->size, sizeof *options);
-    load.alloc = ckvi_alloc_or_default(options->alloc);
+    ckv_load_options_init(&chosen);
+    status = ckvi_options_copy(&chosen, sizeof chosen, options, "load options", error);
+    if (status)
+        return status;
+    load.alloc = ckvi_alloc_or_default(chosen.alloc);
     status = ckv_reader_open(io, dir, name, load.alloc, &reader, error);
     if (status)
         return status;
     load.entry = &ckv_reader_header(reader)->entry;
-    load.rows = options->prefix;
-    status = check_expectations(load.entry, options, error);
+    load.rows = chosen.prefix;
+    status = check_expectations(load.entry, &chosen, error);
     if (status == CKV_OK)
-        status = check_prefix(load.entry, options->prefix, error);
+        status = ckvi_load_check(load.entry, chosen.prefix, error);
     if (status == CKV_OK)
-        status = make_arrays(&load, error);
+        status = ckvi_load_begin(&load, &sink, error);
     if (status == CKV_OK)
-        status = read_tensors(reader, &load, options, &out->read_bytes, error);
+        status = read_tensors(reader, &sink, &chosen, &read_bytes, error);
     if (status == CKV_OK)
-        status = make_caches(&load, out, error);
-    if (status)
-        ckv_loaded_deinit(out);
-    load_deinit(&load);
+        status = ckvi_load_finish(&load, out, error);
+    if (status == CKV_OK)
+        out->read_bytes = read_bytes;
+    ckvi_load_deinit(&load);
     ckv_reader_close(reader);
     return status;
 }

@@ -323,6 +323,24 @@ void ckvi_catalog_unpin(struct ckvi_catalog *catalog, struct ckvi_record *record
     (void)pthread_mutex_unlock(&catalog->mu);
 }
 
+struct ckv_verified ckvi_catalog_verified(struct ckvi_catalog *catalog,
+                                          const struct ckvi_record *record)
+{
+    struct ckv_verified verified;
+    (void)pthread_mutex_lock(&catalog->mu);
+    verified = record->verified;
+    (void)pthread_mutex_unlock(&catalog->mu);
+    return verified;
+}
+
+void ckvi_catalog_set_verified(struct ckvi_catalog *catalog, struct ckvi_record *record,
+                               const struct ckv_verified *verified)
+{
+    (void)pthread_mutex_lock(&catalog->mu);
+    record->verified = *verified;
+    (void)pthread_mutex_unlock(&catalog->mu);
+}
+
 bool ckvi_catalog_pinned(struct ckvi_catalog *catalog, const char *folder_name,
                          const char *uuid)
 {

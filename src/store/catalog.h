@@ -11,6 +11,7 @@
 #include "store/names.h"
 #include <coldkv/alloc.h>
 #include <coldkv/index.h>
+#include <coldkv/reader.h>
 #include <coldkv/status.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -45,6 +46,7 @@ struct ckvi_record {
     struct ckvi_record *folder_prev;
     struct ckvi_space *space; /* entries only */
     uint64_t file_bytes;
+    struct ckv_verified verified; /* the file was read whole and is what it says */
     uint32_t pins;
     bool dropped; /* out of all tables; lives until the last pin is gone */
 };
@@ -120,6 +122,11 @@ void ckvi_catalog_demote(struct ckvi_catalog *catalog, uint64_t id,
 /* Keeps the record of an entry alive and its file from eviction; NULL when it is gone. */
 struct ckvi_record *ckvi_catalog_pin(struct ckvi_catalog *catalog, uint64_t id);
 void ckvi_catalog_unpin(struct ckvi_catalog *catalog, struct ckvi_record *record);
+/* What is remembered of a pinned record's file, and the way to remember it. */
+struct ckv_verified ckvi_catalog_verified(struct ckvi_catalog *catalog,
+                                          const struct ckvi_record *record);
+void ckvi_catalog_set_verified(struct ckvi_catalog *catalog, struct ckvi_record *record,
+                               const struct ckv_verified *verified);
 bool ckvi_catalog_pinned(struct ckvi_catalog *catalog, const char *folder_name,
                          const char *uuid);
 /* The id of a known file; 0 = unknown. */

@@ -67,6 +67,7 @@ void ckv_store_get_stats(struct ckv_store *store, struct ckv_store_stats *out)
         .free_floor_bytes = store->free_floor_bytes,
         .restores = read_count(&counters->restores),
         .restored_bytes = read_count(&counters->restored_bytes),
+        .partial_restores = read_count(&counters->partial_restores),
         .restore_last_ns =
             atomic_load_explicit(&counters->restore_last_ns, memory_order_relaxed),
         .misses = read_count(&counters->misses),

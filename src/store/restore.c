@@ -40,6 +40,8 @@ struct attempt {
     struct ckv_reader *reader;
     bool measured; /* seen is the file's */
     struct ckv_io_stat seen;
+    struct ckv_verified verified; /* what is remembered of the file */
+    bool partial;                 /* only the prefix's rows were read */
     uint64_t read_bytes;
 };
 
@@ -92,7 +94,9 @@ static void touch(struct attempt *attempt)
     struct ckv_store *store = attempt->store;
     struct ckv_error error;
     int64_t mtime_ns = ckvi_catalog_next_mtime(&store->catalog, ckvi_now_ns(store));
-    if (ckv_reader_touch(attempt->reader, mtime_ns, &error) != CKV_OK) {
+    attempt->verified = ckvi_catalog_verified(&store->catalog, attempt->record);
+    if (ckv_verified_touch(&attempt->verified, attempt->reader, mtime_ns, &error) !=
+        CKV_OK) {
         ckvi_log(&store->log, CKV_LOG_WARN, "store.touch_failed", "%s/%s/%s: %s",
                  store->fingerprint, attempt->record->folder_name, attempt->name,
                  error.text);
@@ -101,11 +105,48 @@ static void touch(struct attempt *attempt)
     ckvi_catalog_touch(&store->catalog, attempt->match.id, mtime_ns);
 }
 
+/* Moves the tensors: all of them, verified; or, of a file that was verified before and is
+ * still the same, only the prefix's rows. */
+static enum ckv_status read_tensors(struct attempt *attempt, const struct ckv_sink *sink,
+                                    struct ckv_error *error)
+{
+    struct ckv_store *store = attempt->store;
+    struct ckv_restore *restore = NULL;
+    struct ckv_restore_options options;
+    bool more = true;
+    enum ckv_status status;
+    attempt->partial = attempt->target->prefix_only &&
+                       attempt->match.prefix < attempt->match.length &&
+                       ckv_verified_holds(&attempt->verified, attempt->reader);
+    ckv_restore_options_init(&options);
+    options.verify = !attempt->partial;
+    options.prefix_rows = attempt->partial ? attempt->match.prefix : 0;
+    status = ckv_restore_begin(attempt->reader, sink, &options, &restore, error);
+    if (status != CKV_OK) {
+        if (sink->drop)
+            sink->drop(sink->ctx);
+        return status;
+    }
+    while (status == CKV_OK && more)
+        status = ckv_restore_step(restore, &more, error);
+    if (status != CKV_OK) {
+        ckv_restore_abort(restore);
+        return status;
+    }
+    attempt->read_bytes = ckv_restore_done_bytes(restore);
+    status = ckv_restore_finish(restore, error);
+    if (status != CKV_OK)
+        return status;
+    if (!attempt->partial)
+        ckv_verified_set(&attempt->verified, attempt->reader);
+    ckvi_catalog_set_verified(&store->catalog, attempt->record, &attempt->verified);
+    return CKV_OK;
+}
+
 static enum ckv_status read_all(struct attempt *attempt, const struct ckv_entry *entry,
                                 struct ckv_error *error)
 {
     const struct ckv_restore_target *target = attempt->target;
-    struct ckv_restore *restore = NULL;
     struct ckv_sink sink = {0};
     enum ckv_status status;
     attempt->phase = PREPARING;
@@ -113,18 +154,9 @@ static enum ckv_status read_all(struct attempt *attempt, const struct ckv_entry 
     if (status != CKV_OK)
         return status;
     attempt->phase = READING;
-    status = ckv_restore_begin(attempt->reader, &sink, NULL, &restore, error);
-    if (status != CKV_OK) {
-        if (sink.drop)
-            sink.drop(sink.ctx);
+    status = read_tensors(attempt, &sink, error);
+    if (status != CKV_OK || !target->accept)
         return status;
-    }
-    status = ckv_restore_finish(restore, error);
-    if (status != CKV_OK)
-        return status;
-    attempt->read_bytes = ckv_entry_tensor_bytes(entry);
-    if (!target->accept)
-        return CKV_OK;
     return target->accept(target->ctx, entry, attempt->match.prefix, error);
 }
 
@@ -186,6 +218,8 @@ static void settle_success(const struct attempt *attempt, struct ckv_restored *o
     struct ckvi_counters *counters = &attempt->store->counters;
     ckvi_count(&counters->restores, 1);
     ckvi_count(&counters->restored_bytes, attempt->read_bytes);
+    if (attempt->partial)
+        ckvi_count(&counters->partial_restores, 1);
     atomic_store_explicit(&counters->restore_last_ns, elapsed_ns, memory_order_relaxed);
     *out = (struct ckv_restored){
         .id = attempt->match.id,

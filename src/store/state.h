@@ -13,6 +13,7 @@ struct ckvi_counters {
     _Atomic uint64_t used_bytes;
     _Atomic uint64_t restores;
     _Atomic uint64_t restored_bytes;
+    _Atomic uint64_t partial_restores;
     _Atomic int64_t restore_last_ns;
     _Atomic uint64_t misses;
     _Atomic uint64_t restore_failures;

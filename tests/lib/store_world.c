@@ -180,7 +180,8 @@ static enum ckv_status accept_target(void *ctx, const struct ckv_entry *entry,
 void test_target_init(struct test_target *target)
 {
     memset(target, 0, sizeof *target);
-    target->target = (struct ckv_restore_target){target, prepare_target, accept_target};
+    target->target = (struct ckv_restore_target){
+        .ctx = target, .prepare = prepare_target, .accept = accept_target};
 }
 
 void test_target_deinit(struct test_target *target)
