@@ -201,7 +201,7 @@ stage_cppcheck() {
     fi
     one "$1" cppcheck --enable=warning,portability,performance --error-exitcode=1 \
         --inline-suppr --quiet --std=c11 -j "$JOBS" -D__linux__ -I include -I src \
-        src bridge server cli
+        src bridge server cli bench
 }
 
 # One target on a copy of its corpus: new inputs are for people to commit.
