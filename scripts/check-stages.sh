@@ -179,7 +179,7 @@ stage_release() {
 linted_files() { # linted_files BUILD
     python3 -c 'import json, os, sys
 root, build = sys.argv[1:]
-folders = tuple(os.path.join(root, d) + os.sep for d in ("src", "bridge", "server", "cli"))
+folders = tuple(os.path.join(root, d) + os.sep for d in ("src", "bridge", "server", "cli", "bench"))
 for entry in json.load(open(build + "/compile_commands.json")):
     path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
     if path.startswith(folders) and "/testlib/" not in path:

@@ -10,7 +10,7 @@
 #   asan      clang with address and undefined behaviour sanitizers: all tests
 #   bare      without libllama, as released (NDEBUG): all tests that remain
 #   release   the builds that users make, static and shared
-#   tidy      clang-tidy on src, bridge, server, cli
+#   tidy      clang-tidy on src, bridge, server, cli, bench
 #   cppcheck  cppcheck on the same
 #   fuzz      each fuzz target for FUZZ_TIME seconds (60)
 #   quick     one build with gcc and its unit tests (not part of all)
