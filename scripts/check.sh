@@ -65,7 +65,7 @@ run_stage() { # run_stage NAME
     fi
     if [ "$failed" -ne 0 ]; then
         # ninja -k 0 goes on after an error: without its progress the errors are near the end.
-        grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$log" |
+        grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)|warnings? generated\.$' "$log" |
             tail -n "${CHECK_TAIL:-80}" | sed 's/^/    | /'
         say "    FAILED: the whole log is build/check-logs/$1.log"
     fi
