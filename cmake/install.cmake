@@ -20,9 +20,11 @@ if(TARGET coldkv_cli)
   if(BUILD_SHARED_LIBS)
     file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
     if(APPLE)
-      set_target_properties(coldkv_cli PROPERTIES INSTALL_RPATH "@loader_path/${up}")
+      set_target_properties(coldkv_cli PROPERTIES
+        INSTALL_RPATH "@loader_path/${up};${COLDKV_LLAMA_FOLDER}")
     else()
-      set_target_properties(coldkv_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${up}")
+      set_target_properties(coldkv_cli PROPERTIES
+        INSTALL_RPATH "$ORIGIN/${up};${COLDKV_LLAMA_FOLDER}")
     endif()
   endif()
 endif()
