@@ -51,11 +51,11 @@ enum ckv_status ckv_sha256_finish(struct ckv_sha256 *state,
         size != CKV_SHA256_BYTES)
         return ckv_error_set(error, CKV_UNSUPPORTED,
                              "libcrypto failed to finish SHA-256");
-    for (unsigned int i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         text[2 * i] = digits[digest[i] >> 4];
         text[2 * i + 1] = digits[digest[i] & 15];
     }
-    text[2 * size] = '\0';
+    text[2 * (size_t)size] = '\0';
     return CKV_OK;
 }
 
