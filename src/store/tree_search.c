@@ -13,15 +13,11 @@ const struct ckvi_tree_node *ckvi_search_next(const struct ckvi_tree_node *node,
     const struct ckvi_tree_node *from = NULL;
     for (;;) {
         const struct ckvi_tree_node *subtrees[] = {node->down, node->left, node->right};
-        size_t i = 0;
-        if (from) {
-            while (subtrees[i] != from)
-                i++;
-            i++;
-        }
-        for (; i < 3; i++) {
-            if (subtrees[i] && subtrees[i]->below.floor_min <= limit)
+        bool ahead = !from;
+        for (size_t i = 0; i < 3; i++) {
+            if (ahead && subtrees[i] && subtrees[i]->below.floor_min <= limit)
                 return subtrees[i];
+            ahead = ahead || subtrees[i] == from;
         }
         if (node == top)
             return NULL;
