@@ -20,10 +20,12 @@ struct cli_command {
 extern const char cli_inspect_help[];
 extern const char cli_verify_help[];
 extern const char cli_repack_help[];
+extern const char cli_bench_help[];
 
 int cli_inspect_run(int argc, char **argv);
 int cli_verify_run(int argc, char **argv);
 int cli_repack_run(int argc, char **argv);
+int cli_bench_run(int argc, char **argv);
 int cli_serve_run(int argc, char **argv);
 
 #endif

@@ -19,6 +19,8 @@ static const struct cli_command commands[] = {
      cli_verify_run},
     {"repack", "read, verify and write a cache file again", cli_repack_help,
      cli_repack_run},
+    {"bench", "measure the library beside the limits of this machine", cli_bench_help,
+     cli_bench_run},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

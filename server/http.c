@@ -354,6 +354,14 @@ static void complete(void *cls, struct MHD_Connection *connection, void **state,
     pthread_mutex_unlock(&http->mu);
 }
 
+/* Paths are compared as they were sent: a decoded NUL would end one early. */
+static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
 bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
                     const char *api_key, struct srv_http **out, struct srv_fault *fault)
 {
@@ -378,8 +386,8 @@ bool srv_http_start(struct srv_service *service, struct srv_listener *listener,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_NOTIFY_COMPLETED,
-        complete, http, MHD_OPTION_END);
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, complete, http, MHD_OPTION_END);
     if (!http->daemon) {
         pthread_cond_destroy(&http->idle);
         pthread_mutex_destroy(&http->mu);

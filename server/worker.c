@@ -214,6 +214,15 @@ static void write_trace(struct turn *turn, enum outcome outcome)
         srv_log("cannot write the trace");
 }
 
+static void log_turn(const struct turn *turn, enum outcome outcome)
+{
+    srv_log("%s: %s, %zu prompt tokens, %zu of them restored in %.0f ms, %zu generated, "
+            "first after %.0f ms",
+            turn->job->id, outcome_names[outcome], turn->job->token_count,
+            turn->restored.prefix, turn->restored.elapsed_ms, turn->generated_count,
+            turn->ttft_ms);
+}
+
 /* The answer's last bytes. Whoever sees them also sees the counters and the trace. */
 static void answer(struct turn *turn, enum outcome outcome)
 {
@@ -254,6 +263,7 @@ static void serve(struct srv_worker *worker, struct srv_job *job)
     count_turn(&turn, outcome, will_store);
     write_trace(&turn, outcome);
     answer(&turn, outcome);
+    log_turn(&turn, outcome);
     if (will_store)
         store(&turn);
     srv_reply_deinit(&turn.reply);

@@ -33,6 +33,7 @@ static enum ckv_status copy_options(struct ckv_llama_options *out,
     const unsigned char *bytes = (const unsigned char *)options;
     size_t size;
     ckv_llama_options_init(out);
+    out->alloc = ckv_alloc_default();
     if (options) {
         size = options->size;
         if (size < sizeof options->size)
@@ -60,7 +61,7 @@ void ckvi_llama_log(const struct ckv_llama *bridge, enum ckv_log_level level,
     if (!bridge->log.fn || level > bridge->log.level)
         return;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     bridge->log.fn(bridge->log.ctx, level, id, text);
 }

@@ -32,11 +32,12 @@ static bool has_long_factors(const struct ckvi_llama_model_file *file)
     return false;
 }
 
-/* The bridge's only look at the environment, because libllama looks there too. */
+/* The bridge's only look at the environment, because libllama looks there too: any number
+ * but 0 means yes, what is no number is 0. */
 static bool is_rotation_disabled(void)
 {
     const char *value = getenv("LLAMA_ATTN_ROT_DISABLE");
-    return value && atoi(value) != 0;
+    return value && strtol(value, NULL, 10) != 0;
 }
 
 static void put_engine(struct ckvi_llama_text *text)

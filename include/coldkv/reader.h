@@ -48,9 +48,38 @@ CKV_API const struct ckv_io_stat *ckv_reader_stat(const struct ckv_reader *reade
 CKV_API enum ckv_status ckv_reader_touch(struct ckv_reader *reader, int64_t mtime_ns,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 
+/**
+ * Remembers that this process verified a whole file. It holds while device, inode, size
+ * and change time stay the same; all zero = nothing remembered. A plain value, no
+ * resources.
+ */
+struct ckv_verified {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    int64_t ctime_ns;
+};
+
+/** Whether `verified` speaks of the file as it was when the reader opened it. */
+CKV_API bool ckv_verified_holds(const struct ckv_verified *verified,
+                                const struct ckv_reader *reader);
+/** Call it after a finished, verified restore of everything: remembers the file, or
+ * nothing when it changed since it was opened. */
+CKV_API void ckv_verified_set(struct ckv_verified *verified,
+                              const struct ckv_reader *reader);
+/** ckv_reader_touch that keeps a memory which held just before: our own touch changes
+ *  nothing in the file. Anybody else's touch ends it. */
+CKV_API enum ckv_status ckv_verified_touch(struct ckv_verified *verified,
+                                           struct ckv_reader *reader, int64_t mtime_ns,
+                                           struct ckv_error *error) CKV_WARN_UNUSED;
+
 struct ckv_restore_options {
     size_t size; /**< sizeof this struct; set by ckv_restore_options_init */
     bool verify; /**< default true; ignored (true) when the entry has `state` caches */
+    /** Without verify: only the first so many rows of each KV head are read of caches
+     * whose rows are tokens in order (kv, qkv, turboquant); the sink is asked for just
+     * those bytes, at their places in the whole tensor. 0 = everything. */
+    uint64_t prefix_rows;
     size_t chunk_bytes; /**< bytes per step; 0 = CKV_CHUNK_BYTES_DEFAULT */
 };
 

@@ -93,12 +93,17 @@ enum ckv_status ckv_prefix_decode(const uint8_t bytes[CKV_PREFIX_BYTES],
     if (status)
         return at(MAGIC_BYTES, error, status);
     data_start = ckv_file_align((uint64_t)CKV_PREFIX_BYTES + prefix.header_bytes);
-    if (prefix.data_start != data_start || data_start > file_size)
+    if (prefix.data_start != data_start)
         return at(MAGIC_BYTES + 4, error,
                   ckv_error_set(error, CKV_CORRUPT,
-                                "dataStart: expected %" PRIu64
-                                " within the file of %" PRIu64 " bytes, found %" PRIu32,
-                                data_start, file_size, prefix.data_start));
+                                "dataStart: expected %" PRIu64 ", found %" PRIu32,
+                                data_start, prefix.data_start));
+    if (data_start > file_size)
+        return at((int64_t)file_size, error,
+                  ckv_error_set(error, CKV_CORRUPT,
+                                "dataStart: %" PRIu64 ", but the file has %" PRIu64
+                                " bytes",
+                                data_start, file_size));
     *out = prefix;
     return CKV_OK;
 }

@@ -30,6 +30,7 @@ struct ckv_restore {
     uint64_t tensor_done; /* bytes of it given to the sink */
     uint64_t tensor_read; /* bytes of it read and hashed: what lies between is staged */
     struct ckv_wyhash_state hash;
+    uint64_t prefix_rows; /* 0 = whole tensors */
     uint64_t done_bytes;
     uint8_t *stage; /* CKVI_PIECE_BYTES; only for sinks that lend small windows */
     size_t stage_at;
@@ -71,6 +72,7 @@ enum ckv_status ckv_restore_begin(struct ckv_reader *reader, const struct ckv_si
     restore->step_size =
         chosen.chunk_bytes ? chosen.chunk_bytes : (size_t)CKV_CHUNK_BYTES_DEFAULT;
     restore->verify = chosen.verify || has_state(&reader->header->entry);
+    restore->prefix_rows = restore->verify ? 0 : chosen.prefix_rows;
     ckv_wyhash_init(&restore->hash, 0);
     reader->io->advise(reader->io->ctx, reader->file, reader->header->prefix.data_start,
                        0, CKV_IO_ADVICE_SEQUENTIAL);
@@ -151,11 +153,56 @@ static enum ckv_status fill_window(struct ckv_restore *restore, void *data, size
     return CKV_OK;
 }
 
+/* Bytes of one KV head, and how many of them a prefix-only read wants; false when the
+ * tensor at hand is read whole. */
+static bool prefix_of_head(const struct ckv_restore *restore, uint64_t *head_bytes,
+                           uint64_t *wanted_bytes)
+{
+    const struct ckv_entry *entry = &restore->reader->header->entry;
+    const struct ckv_cache *cache = &entry->caches[restore->at_cache];
+    const struct ckv_tensor *tensor = tensor_at(restore);
+    uint64_t row_bytes;
+    if (restore->prefix_rows == 0 || ckv_cache_floor(cache) != 0)
+        return false;
+    if (cache->kind != CKV_CACHE_KV && cache->kind != CKV_CACHE_QKV &&
+        cache->kind != CKV_CACHE_TURBOQUANT)
+        return false;
+    if (restore->prefix_rows >= tensor->shape[2])
+        return false;
+    row_bytes = tensor->shape[3] * ckv_dtype_size(tensor->dtype);
+    *head_bytes = row_bytes * tensor->shape[2];
+    *wanted_bytes = row_bytes * restore->prefix_rows;
+    return *wanted_bytes > 0;
+}
+
+/* Passes the rows behind the prefix. */
+static void skip_unwanted(struct ckv_restore *restore)
+{
+    uint64_t head_bytes;
+    uint64_t wanted_bytes;
+    if (!prefix_of_head(restore, &head_bytes, &wanted_bytes))
+        return;
+    if (restore->tensor_done % head_bytes < wanted_bytes)
+        return;
+    restore->tensor_done = (restore->tensor_done / head_bytes + 1) * head_bytes;
+    restore->tensor_read = restore->tensor_done;
+}
+
+/* How far the bytes at hand are wanted without a gap. */
+static uint64_t wanted_run(const struct ckv_restore *restore)
+{
+    uint64_t left = tensor_at(restore)->bytes - restore->tensor_done;
+    uint64_t head_bytes;
+    uint64_t wanted_bytes;
+    if (!prefix_of_head(restore, &head_bytes, &wanted_bytes))
+        return left;
+    return wanted_bytes - restore->tensor_done % head_bytes;
+}
+
 /* Moves at most one step's worth of the tensor at hand. */
 static enum ckv_status move_chunk(struct ckv_restore *restore, struct ckv_error *error)
 {
-    uint64_t tensor_left = tensor_at(restore)->bytes - restore->tensor_done;
-    size_t left = (size_t)ckvi_min_u64(tensor_left, restore->step_size);
+    size_t left = (size_t)ckvi_min_u64(wanted_run(restore), restore->step_size);
     while (left > 0) {
         struct ckvi_window window = {restore->at_cache, restore->at_tensor,
                                      restore->tensor_done};
@@ -189,6 +236,7 @@ static enum ckv_status pass_finished(struct ckv_restore *restore, bool *more,
             restore->at_tensor = 0;
             continue;
         }
+        skip_unwanted(restore);
         if (restore->tensor_done < tensor_at(restore)->bytes)
             return CKV_OK;
         if (restore->verify)

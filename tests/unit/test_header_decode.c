@@ -141,6 +141,45 @@ static void strings_are_strings(void **state)
                 CKV_CORRUPT, "engine: expected");
 }
 
+/* The value of `ns` when it is spelled like this. */
+static void expect_meaning(const char *spelled, const char *value)
+{
+    char member[256];
+    char *text;
+    struct ckv_header *header = NULL;
+    struct ckv_error error;
+    (void)snprintf(member, sizeof member, "\"ns\":\"%s\"", spelled);
+    text = replaced(kv_text, "\"ns\":\"\"", member);
+    assert_ok(decode_text(text, KV_FILE, &header, &error), error);
+    assert_string_equal(ckv_entry_meta(&header->entry, CKV_META_NAMESPACE), value);
+    ckv_header_destroy(header);
+    free(text);
+}
+
+static void strings_mean_what_their_escapes_say(void **state)
+{
+    /* The first and the last code point of each length of UTF-8. */
+    static const char *const raw[] = {"\x7f",
+                                      "\xc2\x80",
+                                      "\xdf\xbf",
+                                      "\xe0\xa0\x80",
+                                      "\xed\x9f\xbf",
+                                      "\xee\x80\x80",
+                                      "\xef\xbf\xbf",
+                                      "\xf0\x90\x80\x80",
+                                      "\xf3\xbf\xbf\xbf",
+                                      "\xf4\x8f\xbf\xbf"};
+    static const char *const escaped[] = {
+        "\\u007f", "\\u0080", "\\u07ff",        "\\u0800",        "\\ud7ff",
+        "\\ue000", "\\uffff", "\\ud800\\udc00", "\\udbbf\\udfff", "\\uDBFF\\uDFFF"};
+    (void)state;
+    for (size_t i = 0; i < TEST_COUNT_OF(raw); i++) {
+        expect_meaning(raw[i], raw[i]);
+        expect_meaning(escaped[i], raw[i]);
+    }
+    expect_meaning("\\\"\\\\\\/\\b\\f\\n\\r\\t\\u001F", "\"\\/\b\f\n\r\t\x1f");
+}
+
 static void hashes_are_16_lower_case_digits(void **state)
 {
     (void)state;
@@ -360,6 +399,7 @@ int main(void)
         cmocka_unit_test(numbers_are_plain_integers_everywhere),
         cmocka_unit_test(a_refusal_says_what_was_expected_and_found),
         cmocka_unit_test(strings_are_strings),
+        cmocka_unit_test(strings_mean_what_their_escapes_say),
         cmocka_unit_test(hashes_are_16_lower_case_digits),
         cmocka_unit_test(missing_keys_are_named),
         cmocka_unit_test(any_subset_and_order_of_the_metadata_is_taken),

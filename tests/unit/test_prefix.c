@@ -117,9 +117,11 @@ static void the_data_start_is_what_the_formula_says(void **state)
     assert_int_equal(decoded(bytes, 16384).data_start, 16384);
     make(bytes, 16384 - 25, 32768);
     assert_int_equal(decoded(bytes, 32768).data_start, 32768);
-    expect_refused(bytes, 32767, CKV_CORRUPT, "dataStart: expected 32768 within", 14);
+    expect_refused(bytes, 32767, CKV_CORRUPT, "dataStart: 32768, but the file has 32767",
+                   32767);
     make(bytes, 16384 - 25, 16384);
-    expect_refused(bytes, 65536, CKV_CORRUPT, "dataStart: expected 32768", 14);
+    expect_refused(bytes, 65536, CKV_CORRUPT, "dataStart: expected 32768, found 16384",
+                   14);
     make(bytes, 100, 32768);
     expect_refused(bytes, 65536, CKV_CORRUPT, "found 32768", 14);
     make(bytes, 100, 0);

@@ -62,10 +62,9 @@ static void run(struct srv_job *job, const char *const *pieces, size_t count,
 
 static void test_a_stream_cuts_no_character(void **state)
 {
-    const char *const pieces[] = {"a\xE2", "\x82",
-                                  "\xAC"
-                                  "b",
-                                  "\xF0\x9F"};
+    static const char end_and_more[] = "\xAC"
+                                       "b";
+    const char *const pieces[] = {"a\xE2", "\x82", end_and_more, "\xF0\x9F"};
     char out[4096];
 
     (void)state;

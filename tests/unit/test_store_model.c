@@ -148,7 +148,8 @@ static void do_remove(struct test_world *world, struct ckv_store *store,
         drop(model, i);
         return;
     }
-    fail_msg("an entry of the model is not a candidate for its own tokens");
+    /* Three cheaper ones at the same prefix hide it: then it stays. */
+    assert_true(count >= 3);
 }
 
 static void random_operations_agree_with_the_model(void **state)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define TENSOR_MEMORY (64u * 1024u * 1024u)
+#define TENSOR_MEMORY ((size_t)64 << 20)
 
 void test_gguf_init(struct test_gguf *made)
 {

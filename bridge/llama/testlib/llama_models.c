@@ -14,7 +14,10 @@ enum {
     KV_HEADS = 1,
     HEAD = 64,
     INNER = 128,
+    ATTENTION = HEADS * HEAD,
+    KV_ATTENTION = KV_HEADS * HEAD,
     SSM_INNER = 2 * WIDTH, /* the only factor that libllama knows */
+    SSM_BOTH = 2 * SSM_INNER,
     SSM_STATE = 8,
     SSM_RANK = 4,
     SSM_KERNEL = 4,
@@ -30,10 +33,10 @@ struct part {
 
 static const struct part attention_parts[] = {
     {"attn_norm.weight", WIDTH, 1, true},
-    {"attn_q.weight", WIDTH, HEADS *HEAD, false},
-    {"attn_k.weight", WIDTH, KV_HEADS *HEAD, false},
-    {"attn_v.weight", WIDTH, KV_HEADS *HEAD, false},
-    {"attn_output.weight", HEADS *HEAD, WIDTH, false},
+    {"attn_q.weight", WIDTH, ATTENTION, false},
+    {"attn_k.weight", WIDTH, KV_ATTENTION, false},
+    {"attn_v.weight", WIDTH, KV_ATTENTION, false},
+    {"attn_output.weight", ATTENTION, WIDTH, false},
     {"ffn_norm.weight", WIDTH, 1, true},
     {"ffn_gate.weight", WIDTH, INNER, false},
     {"ffn_up.weight", WIDTH, INNER, false},
@@ -50,15 +53,15 @@ static const struct part gemma3_parts[] = {
 };
 
 static const struct part qwen2vl_parts[] = {
-    {"attn_q.bias", HEADS *HEAD, 1, false},
-    {"attn_k.bias", KV_HEADS *HEAD, 1, false},
-    {"attn_v.bias", KV_HEADS *HEAD, 1, false},
+    {"attn_q.bias", ATTENTION, 1, false},
+    {"attn_k.bias", KV_ATTENTION, 1, false},
+    {"attn_v.bias", KV_ATTENTION, 1, false},
     {NULL, 0, 0, false},
 };
 
 static const struct part mamba_parts[] = {
     {"attn_norm.weight", WIDTH, 1, true},
-    {"ssm_in.weight", WIDTH, 2 * SSM_INNER, false},
+    {"ssm_in.weight", WIDTH, SSM_BOTH, false},
     {"ssm_conv1d.weight", SSM_KERNEL, SSM_INNER, false},
     {"ssm_conv1d.bias", SSM_INNER, 1, false},
     {"ssm_x.weight", SSM_INNER, SSM_RANK + 2 * SSM_STATE, false},
