@@ -186,7 +186,8 @@ enum ckv_status bench_index_run(const struct bench_options *options, bench_resul
     enum ckv_status status = CKV_OK;
     struct index_run *run = calloc(1, sizeof *run);
     double *samples = NULL;
-    size_t count = (options->min_ms == 0 ? 1 : PASSES) * INDEX_SET_PROMPTS;
+    size_t passes = options->min_ms == 0 ? 1 : PASSES;
+    size_t count = passes * INDEX_SET_PROMPTS;
     if (run != NULL)
         samples = malloc(3 * count * sizeof *samples);
     if (samples == NULL) {
