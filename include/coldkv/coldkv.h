@@ -19,6 +19,7 @@
 #include <coldkv/log.h>
 #include <coldkv/reader.h>
 #include <coldkv/sha256.h>
+#include <coldkv/spill_queue.h>
 #include <coldkv/status.h>
 #include <coldkv/store.h>
 #include <coldkv/transfer.h>
