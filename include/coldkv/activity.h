@@ -8,9 +8,7 @@
 #define COLDKV_ACTIVITY_H
 
 #include <coldkv/alloc.h>
-#include <coldkv/clock.h>
 #include <coldkv/status.h>
-#include <coldkv/writer.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,10 +33,16 @@ CKV_API void ckv_activity_begin(struct ckv_activity *activity);
 CKV_API void ckv_activity_end(struct ckv_activity *activity);
 CKV_API bool ckv_activity_is_busy(struct ckv_activity *activity);
 
-/** Waits until idle (OK), until timeout_ns passed (AGAIN), or until wake (CANCELLED). */
+/** How often ckv_activity_wake was called. */
+CKV_API uint64_t ckv_activity_wakes(struct ckv_activity *activity);
+
+/** Waits until idle (OK), until timeout_ns passed (AGAIN; INT64_MAX = never), or until a
+ * wake (CANCELLED). `wakes` is what ckv_activity_wakes said before the waiter looked at
+ * its own reasons not to wait: a wake between the two ends the wait at once. */
 CKV_API enum ckv_status ckv_activity_wait_idle(struct ckv_activity *activity,
+                                               uint64_t wakes,
                                                int64_t timeout_ns) CKV_WARN_UNUSED;
-/** Ends all present waits with CANCELLED (stopping). */
+/** Ends all waits with CANCELLED: somebody changed what they wait for. */
 CKV_API void ckv_activity_wake(struct ckv_activity *activity);
 
 #ifdef __cplusplus

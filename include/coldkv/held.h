@@ -29,7 +29,7 @@ struct ckv_held_methods {
     const struct ckv_entry *(*entry)(void *ctx);
     /** Lends the bytes; must be readable from any thread. */
     const struct ckv_source *(*source)(void *ctx);
-    /** Names the buffers for accounting. */
+    /** Names the buffers for accounting; one may be named more than once. */
     void (*visit_buffers)(void *ctx, ckv_buffer_fn fn, void *fn_ctx);
     /** The last reference is gone. Called on whichever thread dropped it. */
     void (*release)(void *ctx);
@@ -38,9 +38,10 @@ struct ckv_held_methods {
 struct ckv_held;
 
 /** Wraps ctx with one reference, the caller's. On failure ctx stays the caller's. The
- * entry must be valid and every cache's offset equal to its token count; INVALID
- * otherwise. methods is borrowed for the life of the object (static storage). alloc NULL
- * = default. */
+ * entry must be valid and every cache's offset equal to its token count, and its source
+ * readable from any thread; INVALID otherwise. entry, source and visit_buffers are called
+ * here and never again. methods is borrowed for the life of the object (static storage).
+ * alloc NULL = default. */
 CKV_API enum ckv_status ckv_held_create(const struct ckv_alloc *alloc,
                                         const struct ckv_held_methods *methods, void *ctx,
                                         struct ckv_held **out,

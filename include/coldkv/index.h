@@ -64,9 +64,10 @@ CKV_API size_t ckv_index_count(const struct ckv_index *index);
 /**
  * The best candidates for a prompt, at most `capacity`, in this order: usable prefix
  * (ckv_usable_prefix) descending, bytes ascending, newest first, smallest id; at one
- * prefix at most three. Allocates nothing. Takes time for the prompt's length, whatever
- * the number of entries; but entries with a floor above 0 that can be cut to where the
- * prompt leaves them are looked at one by one. Returns how many were written.
+ * prefix at most three. Allocates nothing. Takes time for the prompt's length and not for
+ * the number of entries; only where many with a floor above 0 can be cut to the place at
+ * which the prompt leaves them, some of those are looked at. Returns how many were
+ * written.
  */
 CKV_API size_t ckv_index_find(const struct ckv_index *index, const uint32_t *prompt,
                               size_t prompt_length, struct ckv_index_match *out,

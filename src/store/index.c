@@ -93,6 +93,7 @@ enum ckv_status ckv_index_insert(struct ckv_index *index,
     made->bytes = entry->bytes;
     made->recency = entry->recency;
     made->floor = (uint32_t)entry->floor;
+    made->cost = ckvi_cost_of(entry->bytes);
     status = ckvi_tree_add(index->alloc, index->root, made, entry->tokens,
                            (uint32_t)entry->token_count, error);
     if (status != CKV_OK) {
@@ -168,7 +169,7 @@ size_t ckv_index_count(const struct ckv_index *index)
 
 uint64_t ckv_index_longest(const struct ckv_index *index)
 {
-    return index->root->below.longest;
+    return index->root->bounds.longest;
 }
 
 void ckv_index_visit(const struct ckv_index *index, ckv_index_visit_fn fn, void *fn_ctx)

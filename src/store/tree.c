@@ -15,7 +15,7 @@ struct ckvi_tree_node *ckvi_tree_create(const struct ckv_alloc *alloc)
 {
     struct ckvi_tree_node *root = CKVI_NEW(alloc, struct ckvi_tree_node);
     if (root)
-        root->below.floor_min = CKVI_TREE_DEPTH_MAX;
+        root->bounds = (struct ckvi_bounds){0, UINT32_MAX, UINT32_MAX};
     return root;
 }
 
@@ -101,18 +101,20 @@ static struct ckvi_tree_node *make_leaf(const struct ckv_alloc *alloc, uint32_t 
 static void split(struct ckvi_tree_node *node, struct ckvi_tree_node *upper,
                   uint32_t depth)
 {
+    struct ckvi_summary summary;
     upper->tokens = node->tokens;
     upper->tokens->refs++;
     upper->start = node->start;
     upper->end = depth;
     upper->first = node->first;
-    upper->below = node->below;
+    ckvi_summary_copy(upper, node);
     ckvi_siblings_replace(node, upper);
     upper->down = node;
     node->up = upper;
     node->start = depth;
     node->first = *ckvi_tree_edge(node);
-    node->below = ckvi_summary_make(node);
+    summary = ckvi_summary_make(node);
+    ckvi_summary_set(node, &summary);
 }
 
 /* The other way: a node takes the place of its parent, whose only child it is. */
@@ -130,7 +132,7 @@ static void join(const struct ckv_alloc *alloc, struct ckvi_tree_node *upper)
     }
     node->start = upper->start;
     node->first = upper->first;
-    node->below = upper->below;
+    ckvi_summary_copy(node, upper);
     ckvi_siblings_replace(upper, node);
     free_node(alloc, upper);
 }

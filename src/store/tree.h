@@ -25,7 +25,7 @@
 
 /* More candidates than this at one prefix help no restore: it gives up before. */
 #define CKVI_BEST_MAX 3
-/* Above every floor and every length that is indexed. */
+/* Every length that is indexed is below. */
 #define CKVI_TREE_DEPTH_MAX UINT32_MAX
 
 /* Tokens that edges are slices of. An array lies along one path: item i is the token at
@@ -44,6 +44,7 @@ struct ckvi_tree_entry {
     uint64_t bytes;
     uint64_t recency;
     uint32_t floor;
+    uint32_t cost;                /* ckvi_cost_of(bytes) */
     struct ckvi_tree_node *node;  /* the end of its tokens */
     struct ckvi_tree_entry *next; /* at the same node, best first */
 };
@@ -53,11 +54,17 @@ struct ckvi_best {
     struct ckvi_tree_entry *items[CKVI_BEST_MAX];
 };
 
+/* Bounds on some set of entries. */
+struct ckvi_bounds {
+    uint32_t longest;
+    uint32_t floor_min; /* of those with a floor above 0; UINT32_MAX = there are none */
+    uint32_t cost_min;  /* of the same */
+};
+
 /* What is in a node, its three subtrees included. */
 struct ckvi_summary {
     struct ckvi_best best; /* of the entries with floor 0 */
-    uint32_t floor_min;    /* of the others; CKVI_TREE_DEPTH_MAX = there are none */
-    uint32_t longest;
+    struct ckvi_bounds bounds;
 };
 
 struct ckvi_tree_node {
@@ -70,7 +77,9 @@ struct ckvi_tree_node {
     uint32_t start;                  /* depths between which the edge lies */
     uint32_t end;
     uint32_t first; /* token of the edge */
-    struct ckvi_summary below;
+    /* The summary, in two parts for the sake of its size. */
+    struct ckvi_bounds bounds;
+    struct ckvi_best best;
 };
 
 struct ckv_index {
@@ -103,10 +112,17 @@ static inline const uint32_t *ckvi_tree_edge(const struct ckvi_tree_node *node)
 /* The order of candidates at one prefix: fewest bytes, newest, smallest id. */
 bool ckvi_tree_goes_before(const struct ckvi_tree_entry *a,
                            const struct ckvi_tree_entry *b);
+/* Bytes in fewer bits: never more for less. */
+uint32_t ckvi_cost_of(uint64_t bytes);
 /* False when it is not among the best. */
 bool ckvi_best_offer(struct ckvi_best *best, struct ckvi_tree_entry *entry);
+/* What the node's summary must be, from its entries and its subtrees' summaries. */
 struct ckvi_summary ckvi_summary_make(const struct ckvi_tree_node *node);
-bool ckvi_summary_equal(const struct ckvi_summary *a, const struct ckvi_summary *b);
+void ckvi_summary_set(struct ckvi_tree_node *node, const struct ckvi_summary *summary);
+bool ckvi_summary_holds(const struct ckvi_tree_node *node,
+                        const struct ckvi_summary *summary);
+/* The same summary on another node. */
+void ckvi_summary_copy(struct ckvi_tree_node *to, const struct ckvi_tree_node *from);
 /* Makes the node's summary and those above it true again. `touched` (or NULL) is an entry
  * whose place in the order changed. */
 void ckvi_tree_update(struct ckvi_tree_node *node, const struct ckvi_tree_entry *touched);
@@ -166,11 +182,12 @@ void ckvi_search_node(const struct ckvi_tree_node *node, uint32_t limit,
 void ckvi_search_children(const struct ckvi_tree_node *parent,
                           const struct ckvi_tree_node *except, uint32_t limit,
                           struct ckvi_best *best);
-/* The next of the nodes below and beside `top`, it included, that has entries with a
- * floor of 1 to `limit` in its subtrees; NULL = no more. Starts with `top`. */
+/* From node to node through `top` and its three subtrees: the next one behind `node` that
+ * may have an entry above floor 0 with at most this floor and cost, or leads to one. NULL
+ * = no more. */
 const struct ckvi_tree_node *ckvi_search_next(const struct ckvi_tree_node *node,
                                               const struct ckvi_tree_node *top,
-                                              uint32_t limit);
+                                              uint32_t floor_max, uint32_t cost_max);
 
 /* --- for tests --- */
 

@@ -4,13 +4,11 @@
  */
 #include "store/tree.h"
 
-#include "base/checked.h"
-
 /* The next node in the order down, left, right; NULL = no more. */
 static const struct ckvi_tree_node *next_node(const struct ckvi_tree_node *node,
                                               const struct ckvi_tree_node *root)
 {
-    return ckvi_search_next(node, root, CKVI_TREE_DEPTH_MAX);
+    return ckvi_search_next(node, root, UINT32_MAX, UINT32_MAX);
 }
 
 static bool links_hold(const struct ckvi_tree_node *node)
@@ -47,7 +45,8 @@ static bool entries_hold(const struct ckvi_tree_node *node, size_t *count)
     const struct ckvi_tree_entry *entry = node->entries;
     for (; entry; entry = entry->next) {
         (*count)++;
-        if (entry->node != node || entry->floor > node->end)
+        if (entry->node != node || entry->floor > node->end ||
+            entry->cost != ckvi_cost_of(entry->bytes))
             return false;
         if (entry->next && !ckvi_tree_goes_before(entry, entry->next))
             return false;
@@ -58,7 +57,7 @@ static bool entries_hold(const struct ckvi_tree_node *node, size_t *count)
 static bool summary_holds(const struct ckvi_tree_node *node)
 {
     struct ckvi_summary summary = ckvi_summary_make(node);
-    return ckvi_summary_equal(&summary, &node->below);
+    return ckvi_summary_holds(node, &summary);
 }
 
 bool ckvi_tree_check(const struct ckv_index *index, struct ckvi_tree_facts *facts)

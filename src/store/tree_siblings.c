@@ -51,6 +51,7 @@ static void rotate_up(struct ckvi_tree_node *node)
 {
     struct ckvi_tree_node *above = node->up;
     struct ckvi_tree_node *moved;
+    struct ckvi_summary summary;
     *link_of(above) = node;
     node->up = above->up;
     if (above->left == node) {
@@ -65,7 +66,8 @@ static void rotate_up(struct ckvi_tree_node *node)
     if (moved)
         moved->up = above;
     above->up = node;
-    above->below = ckvi_summary_make(above);
+    summary = ckvi_summary_make(above);
+    ckvi_summary_set(above, &summary);
 }
 
 void ckvi_siblings_insert(struct ckvi_tree_node *parent, struct ckvi_tree_node *child)

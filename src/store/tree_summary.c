@@ -7,7 +7,10 @@
  */
 #include "store/tree.h"
 
-#include "base/checked.h"
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 bool ckvi_tree_goes_before(const struct ckvi_tree_entry *a,
                            const struct ckvi_tree_entry *b)
@@ -17,6 +20,15 @@ bool ckvi_tree_goes_before(const struct ckvi_tree_entry *a,
     if (a->recency != b->recency)
         return a->recency > b->recency;
     return a->id < b->id;
+}
+
+/* A floating point number: 6 bits of exponent above 26 bits. */
+uint32_t ckvi_cost_of(uint64_t bytes)
+{
+    uint32_t exponent = 0;
+    while (bytes >> exponent > (UINT32_C(1) << 26) - 1)
+        exponent++;
+    return exponent << 26 | (uint32_t)(bytes >> exponent);
 }
 
 bool ckvi_best_offer(struct ckvi_best *best, struct ckvi_tree_entry *entry)
@@ -36,36 +48,39 @@ bool ckvi_best_offer(struct ckvi_best *best, struct ckvi_tree_entry *entry)
 
 static void add_entries(struct ckvi_summary *summary, const struct ckvi_tree_node *node)
 {
+    struct ckvi_bounds *bounds = &summary->bounds;
     struct ckvi_tree_entry *entry = node->entries;
     if (entry)
-        summary->longest = node->end;
+        bounds->longest = node->end;
     for (; entry; entry = entry->next) {
-        if (entry->floor == 0)
+        if (entry->floor == 0) {
             (void)ckvi_best_offer(&summary->best, entry);
-        else if (entry->floor < summary->floor_min)
-            summary->floor_min = entry->floor;
+            continue;
+        }
+        bounds->floor_min = smaller(bounds->floor_min, entry->floor);
+        bounds->cost_min = smaller(bounds->cost_min, entry->cost);
     }
 }
 
 static void add_subtree(struct ckvi_summary *summary, const struct ckvi_tree_node *node)
 {
-    const struct ckvi_summary *other;
+    struct ckvi_bounds *bounds = &summary->bounds;
     if (!node)
         return;
-    other = &node->below;
-    for (size_t i = 0; i < CKVI_BEST_MAX && other->best.items[i]; i++) {
-        if (!ckvi_best_offer(&summary->best, other->best.items[i]))
+    for (size_t i = 0; i < CKVI_BEST_MAX && node->best.items[i]; i++) {
+        if (!ckvi_best_offer(&summary->best, node->best.items[i]))
             break;
     }
-    if (other->floor_min < summary->floor_min)
-        summary->floor_min = other->floor_min;
-    if (other->longest > summary->longest)
-        summary->longest = other->longest;
+    bounds->floor_min = smaller(bounds->floor_min, node->bounds.floor_min);
+    bounds->cost_min = smaller(bounds->cost_min, node->bounds.cost_min);
+    if (node->bounds.longest > bounds->longest)
+        bounds->longest = node->bounds.longest;
 }
 
 struct ckvi_summary ckvi_summary_make(const struct ckvi_tree_node *node)
 {
-    struct ckvi_summary summary = {.floor_min = CKVI_TREE_DEPTH_MAX};
+    struct ckvi_summary summary = {
+        .bounds = {.floor_min = UINT32_MAX, .cost_min = UINT32_MAX}};
     add_entries(&summary, node);
     add_subtree(&summary, node->down);
     add_subtree(&summary, node->left);
@@ -73,13 +88,29 @@ struct ckvi_summary ckvi_summary_make(const struct ckvi_tree_node *node)
     return summary;
 }
 
-bool ckvi_summary_equal(const struct ckvi_summary *a, const struct ckvi_summary *b)
+void ckvi_summary_set(struct ckvi_tree_node *node, const struct ckvi_summary *summary)
 {
+    node->best = summary->best;
+    node->bounds = summary->bounds;
+}
+
+void ckvi_summary_copy(struct ckvi_tree_node *to, const struct ckvi_tree_node *from)
+{
+    to->best = from->best;
+    to->bounds = from->bounds;
+}
+
+bool ckvi_summary_holds(const struct ckvi_tree_node *node,
+                        const struct ckvi_summary *summary)
+{
+    const struct ckvi_bounds *bounds = &summary->bounds;
     for (size_t i = 0; i < CKVI_BEST_MAX; i++) {
-        if (a->best.items[i] != b->best.items[i])
+        if (node->best.items[i] != summary->best.items[i])
             return false;
     }
-    return a->floor_min == b->floor_min && a->longest == b->longest;
+    return node->bounds.longest == bounds->longest &&
+           node->bounds.floor_min == bounds->floor_min &&
+           node->bounds.cost_min == bounds->cost_min;
 }
 
 static bool contains(const struct ckvi_summary *summary,
@@ -100,9 +131,8 @@ void ckvi_tree_update(struct ckvi_tree_node *node, const struct ckvi_tree_entry 
     bool among_siblings = true;
     for (; node; node = node->up) {
         struct ckvi_summary fresh = ckvi_summary_make(node);
-        bool settled =
-            ckvi_summary_equal(&fresh, &node->below) && !contains(&fresh, touched);
-        node->below = fresh;
+        bool settled = ckvi_summary_holds(node, &fresh) && !contains(&fresh, touched);
+        ckvi_summary_set(node, &fresh);
         if (settled && !among_siblings)
             return;
         if (node->up && ckvi_siblings_top(node))

@@ -223,6 +223,8 @@ static const char *insert(struct index_history *history)
     entry.token_count = history->token_count;
     entry.floor = draw_floor(history, history->token_count);
     entry.bytes = draw(history, 6);
+    if (draw(history, 4) == 0) /* so large that they differ by nearly nothing */
+        entry.bytes = UINT64_MAX - entry.bytes;
     entry.recency = draw(history, 6);
     /* Now and then one that is taken. */
     entry.id = draw(history, 16) == 0 ? draw_id(history)

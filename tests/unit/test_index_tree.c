@@ -289,6 +289,70 @@ static void a_floor_inside_a_shared_edge_is_found(void **state)
     assert_false(ckv_index_covers(f->index, prompt, 49, NULL));
 }
 
+static void cost_never_orders_bytes_the_wrong_way(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t bytes = UINT64_C(1) << bit;
+        assert_true(ckvi_cost_of(bytes - 1) < ckvi_cost_of(bytes));
+        assert_true(ckvi_cost_of(bytes) <= ckvi_cost_of(bytes + 1));
+    }
+    assert_true(ckvi_cost_of(UINT64_MAX) < UINT32_MAX);
+    assert_int_equal(ckvi_cost_of(12345), 12345);
+}
+
+/* All different, in no order; so close together that some cost the same. */
+static uint64_t bytes_of(uint32_t i)
+{
+    return (UINT64_C(1) << 40) + i * 7919u % WIDE * 1000;
+}
+
+/* Only the three that are cheapest to read are wanted of those that can be cut. */
+static void among_many_floors_the_cheapest_are_found(void **state)
+{
+    struct fixture *f = *state;
+    struct ckv_index_match out[8];
+    uint32_t tokens[] = {1, 2, 3, 0, 5, 6};
+    for (uint32_t i = 0; i < WIDE; i++) {
+        uint64_t bytes = bytes_of(i);
+        struct ckv_index_entry entry = {i + 1, 1 + i % 6, bytes, 1, tokens, 6};
+        tokens[3] = i;
+        assert_status(ckv_index_insert(f->index, &entry, NULL), CKV_OK);
+    }
+    tokens[3] = WIDE;
+    assert_int_equal(ckv_index_find(f->index, tokens, 6, out, 8), 3);
+    for (size_t i = 0; i < 3; i++) {
+        size_t cheaper = 0;
+        for (uint32_t k = 0; k < WIDE; k++) {
+            uint64_t bytes = bytes_of(k);
+            cheaper += k % 6 < 3 && bytes < out[i].bytes;
+        }
+        assert_int_equal(out[i].prefix, 3);
+        assert_int_equal(cheaper, i);
+    }
+}
+
+/* Nothing but the cost tells the nodes above that something better is below. */
+static void a_cheaper_one_deep_down_is_found(void **state)
+{
+    struct fixture *f = *state;
+    const struct ckv_index_entry entries[] = {
+        {1, 0, 10, 1, (const uint32_t[]){1, 10}, 2},
+        {2, 0, 10, 1, (const uint32_t[]){1, 11}, 2},
+        {3, 0, 10, 1, (const uint32_t[]){1, 12}, 2},
+        {4, 0, 99, 1, (const uint32_t[]){1, 2, 8}, 3},
+        {5, 1, 99, 1, (const uint32_t[]){1, 2, 3, 4, 5, 6}, 6},
+        {6, 1, 5, 1, (const uint32_t[]){1, 2, 3, 4, 9}, 5},
+    };
+    struct ckv_index_match out[8];
+    for (size_t i = 0; i < TEST_COUNT_OF(entries); i++)
+        assert_status(ckv_index_insert(f->index, &entries[i], NULL), CKV_OK);
+    assert_int_equal(ckv_index_find(f->index, (const uint32_t[]){1, 50, 0}, 3, out, 8),
+                     3);
+    assert_int_equal(out[0].id, 6);
+    assert_int_equal(out[1].id, 1);
+}
+
 static void more_tokens_than_can_be_indexed_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -372,6 +436,9 @@ int main(void)
         TEST(a_path_may_have_a_node_for_every_token),
         TEST(a_node_may_have_children_for_all_tokens),
         TEST(a_floor_inside_a_shared_edge_is_found),
+        TEST(cost_never_orders_bytes_the_wrong_way),
+        TEST(among_many_floors_the_cheapest_are_found),
+        TEST(a_cheaper_one_deep_down_is_found),
         TEST(more_tokens_than_can_be_indexed_are_refused),
         TEST(memory_is_bounded),
         TEST(memory_is_bounded_for_the_shortest_edges),
