@@ -2,12 +2,15 @@
 #include "bench.h"
 
 #include "codec.h"
+#include "index.h"
 
 #include <string.h>
 
 static const struct bench_suite suites[] = {
     {"codec", "affine quantization, TurboQuant and the hash, on one core",
      bench_codec_explanation, bench_codec_run},
+    {"index", "searches in the prefix index and its memory, as entries grow",
+     bench_index_explanation, bench_index_run},
 };
 
 #define SUITE_COUNT (sizeof suites / sizeof suites[0])

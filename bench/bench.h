@@ -35,7 +35,8 @@ struct bench_result {
     struct bench_quartiles ratio;
     /* The case to itself in the same way: how far from 1 chance alone leads. */
     struct bench_quartiles itself;
-    double goal; /* in `unit`; 0 = none was set */
+    double goal;  /* in `unit`; 0 = none was set */
+    bool at_most; /* the goal is a ceiling: less is better */
     size_t pairs;
 };
 

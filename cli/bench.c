@@ -43,8 +43,8 @@ const char cli_bench_help[] =
 struct run {
     bool as_json;
     bool list;
-    bool header_printed;
-    json_t *rows; /* NULL in text mode, or after memory ran out */
+    const char *unit; /* of the header printed last; NULL = none */
+    json_t *rows;     /* NULL in text mode, or after memory ran out */
     struct bench_options options;
 };
 
@@ -59,17 +59,22 @@ static void print_quartiles(const struct bench_quartiles *q)
     printf("  %5.3f (%5.3f-%5.3f)", q->median, q->low, q->high);
 }
 
+/* At least 1 = met. */
+static double goal_ratio(const struct bench_result *result)
+{
+    return result->at_most ? result->goal / result->value : result->value / result->goal;
+}
+
 static void print_row(struct run *run, const struct bench_result *result)
 {
-    if (!run->header_printed)
+    if (run->unit == NULL || strcmp(run->unit, result->unit) != 0)
         print_header(result);
-    run->header_printed = true;
+    run->unit = result->unit;
     printf("%-36s %7.2f %7.2f", result->name, result->value, result->limit);
     print_quartiles(&result->ratio);
     print_quartiles(&result->itself);
     if (result->goal > 0)
-        printf("  %g: %s", result->goal,
-               result->value >= result->goal ? "met" : "missed");
+        printf("  %g: %s", result->goal, goal_ratio(result) >= 1 ? "met" : "missed");
     putchar('\n');
 }
 
@@ -85,8 +90,8 @@ static json_t *json_row(const struct bench_result *result, bool itself)
                      "limitName", itself ? "itself" : result->limit_name, "ratioLow",
                      ratio->low, "ratioHigh", ratio->high, "goal",
                      has_goal ? json_real(result->goal) : json_null(), "goalRatio",
-                     has_goal ? json_real(result->value / result->goal) : json_null(),
-                     "pairs", (int)result->pairs);
+                     has_goal ? json_real(goal_ratio(result)) : json_null(), "pairs",
+                     (int)result->pairs);
 }
 
 static void note_json(struct run *run, const struct bench_result *result)

@@ -5,6 +5,7 @@
 #ifndef COLDKV_COLDKV_H
 #define COLDKV_COLDKV_H
 
+#include <coldkv/activity.h>
 #include <coldkv/affine.h>
 #include <coldkv/alloc.h>
 #include <coldkv/array.h>
@@ -16,12 +17,14 @@
 #include <coldkv/float.h>
 #include <coldkv/hash.h>
 #include <coldkv/header.h>
+#include <coldkv/held.h>
 #include <coldkv/index.h>
 #include <coldkv/io.h>
 #include <coldkv/lifecycle.h>
 #include <coldkv/log.h>
 #include <coldkv/reader.h>
 #include <coldkv/sha256.h>
+#include <coldkv/spill_queue.h>
 #include <coldkv/status.h>
 #include <coldkv/store.h>
 #include <coldkv/transfer.h>

@@ -23,7 +23,7 @@ struct ckv_index_entry {
     uint64_t floor;         /**< shortest prefix it can be cut to */
     uint64_t bytes;         /**< what a restore would read */
     uint64_t recency;       /**< larger is newer */
-    const uint32_t *tokens; /**< copied on insert */
+    const uint32_t *tokens; /**< copied on insert; NULL when the index describes it */
     size_t token_count;
 };
 
@@ -42,7 +42,8 @@ CKV_API enum ckv_status ckv_index_create(const struct ckv_alloc *alloc,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API void ckv_index_destroy(struct ckv_index *index);
 
-/** EXISTS when the id is taken, INVALID for no tokens or floor > length. */
+/** EXISTS when the id is taken, INVALID for no tokens, 2^32 - 1 or more of them, or floor
+ *  > length. */
 CKV_API enum ckv_status ckv_index_insert(struct ckv_index *index,
                                          const struct ckv_index_entry *entry,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
@@ -50,15 +51,23 @@ CKV_API enum ckv_status ckv_index_insert(struct ckv_index *index,
 CKV_API bool ckv_index_remove(struct ckv_index *index, uint64_t id);
 /** Sets the recency of an entry; false when it is not there. */
 CKV_API bool ckv_index_touch(struct ckv_index *index, uint64_t id, uint64_t recency);
-/** Copies the description of an entry; tokens are borrowed until the next change. */
+/** The description of an entry, without its tokens (NULL): they are not stored in one
+ *  piece. */
 CKV_API bool ckv_index_get(const struct ckv_index *index, uint64_t id,
                            struct ckv_index_entry *out);
+/** Copies the tokens of an entry, the first `capacity` of them. Returns how many it has;
+ *  0 when it is not there. */
+CKV_API size_t ckv_index_tokens(const struct ckv_index *index, uint64_t id, uint32_t *out,
+                                size_t capacity);
 CKV_API size_t ckv_index_count(const struct ckv_index *index);
 
 /**
  * The best candidates for a prompt, at most `capacity`, in this order: usable prefix
- * (ckv_usable_prefix) descending, bytes ascending, newest first; at one prefix at most
- * three. Allocates nothing. Returns how many were written.
+ * (ckv_usable_prefix) descending, bytes ascending, newest first, smallest id; at one
+ * prefix at most three. Allocates nothing. Takes time for the prompt's length and not for
+ * the number of entries; only where many with a floor above 0 can be cut to the place at
+ * which the prompt leaves them, some of those are looked at. Returns how many were
+ * written.
  */
 CKV_API size_t ckv_index_find(const struct ckv_index *index, const uint32_t *prompt,
                               size_t prompt_length, struct ckv_index_match *out,
@@ -82,7 +91,7 @@ CKV_API bool ckv_index_covers(const struct ckv_index *index, const uint32_t *tok
 /** Token count of the longest entry; 0 when empty. */
 CKV_API uint64_t ckv_index_longest(const struct ckv_index *index);
 
-/** Calls fn for every entry, in unspecified order; tokens borrowed during the call. */
+/** Calls fn for every entry, in unspecified order; described as by ckv_index_get. */
 typedef void (*ckv_index_visit_fn)(void *ctx, const struct ckv_index_entry *entry);
 CKV_API void ckv_index_visit(const struct ckv_index *index, ckv_index_visit_fn fn,
                              void *fn_ctx);

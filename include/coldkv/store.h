@@ -219,6 +219,17 @@ CKV_API enum ckv_status ckv_store_set_aside(struct ckv_store *store, uint64_t id
                                             struct ckv_error *error) CKV_WARN_UNUSED;
 CKV_API enum ckv_status ckv_store_remove(struct ckv_store *store, uint64_t id,
                                          struct ckv_error *error) CKV_WARN_UNUSED;
+/** Removes all entries of a namespace of this identity, those that other processes stored
+ * before the call too; puts that run are their caller's to abort first. What cannot be
+ * removed is reported after all others were tried. removed_count may be NULL. */
+CKV_API enum ckv_status ckv_store_invalidate(struct ckv_store *store, const char *ns,
+                                             uint64_t *removed_count,
+                                             struct ckv_error *error) CKV_WARN_UNUSED;
+
+/** An entry that serves exactly these tokens was used from memory: most recently used
+ * from now on, for all processes. Does nothing when there is none. */
+CKV_API void ckv_store_touch(struct ckv_store *store, const char *ns,
+                             const uint32_t *tokens, size_t token_count);
 
 struct ckv_store_stats {
     uint64_t entries;               /**< of this identity, all namespaces */

@@ -147,6 +147,9 @@ enum ckv_status ckvi_catalog_covered(struct ckvi_catalog *catalog, const char *n
                                      const uint32_t *tokens, size_t token_count,
                                      uint64_t floor, uint64_t except,
                                      struct ckvi_ids *ids, struct ckv_error *error);
+/* Ids of all entries of a namespace. The same rules. */
+enum ckv_status ckvi_catalog_space_ids(struct ckvi_catalog *catalog, const char *ns,
+                                       struct ckvi_ids *ids, struct ckv_error *error);
 void ckvi_ids_deinit(struct ckvi_ids *ids, const struct ckv_alloc *alloc);
 
 /* The next recency: max(now, newest known + 1 us), which becomes the newest known. */

@@ -130,6 +130,15 @@ static void collect_id(void *ctx, uint64_t id)
     ids->items[ids->count++] = id;
 }
 
+static enum ckv_status finish_collecting(const struct collecting *collecting,
+                                         struct ckv_error *error)
+{
+    if (!collecting->failed)
+        return CKV_OK;
+    ckvi_ids_deinit(collecting->ids, collecting->alloc);
+    return ckvi_nomem(error, sizeof(uint64_t), "a list of entries");
+}
+
 enum ckv_status ckvi_catalog_covered(struct ckvi_catalog *catalog, const char *ns,
                                      const uint32_t *tokens, size_t token_count,
                                      uint64_t floor, uint64_t except,
@@ -143,10 +152,25 @@ enum ckv_status ckvi_catalog_covered(struct ckvi_catalog *catalog, const char *n
         (void)ckv_index_covered(space->index, tokens, token_count, floor, collect_id,
                                 &collecting);
     (void)pthread_mutex_unlock(&catalog->mu);
-    if (!collecting.failed)
-        return CKV_OK;
-    ckvi_ids_deinit(ids, catalog->alloc);
-    return ckvi_nomem(error, sizeof(uint64_t), "covered entries");
+    return finish_collecting(&collecting, error);
+}
+
+static void collect_entry(void *ctx, const struct ckv_index_entry *entry)
+{
+    collect_id(ctx, entry->id);
+}
+
+enum ckv_status ckvi_catalog_space_ids(struct ckvi_catalog *catalog, const char *ns,
+                                       struct ckvi_ids *ids, struct ckv_error *error)
+{
+    struct collecting collecting = {ids, catalog->alloc, 0, false};
+    const struct ckvi_space *space;
+    (void)pthread_mutex_lock(&catalog->mu);
+    space = ckvi_space_find(catalog, ns);
+    if (space)
+        ckv_index_visit(space->index, collect_entry, &collecting);
+    (void)pthread_mutex_unlock(&catalog->mu);
+    return finish_collecting(&collecting, error);
 }
 
 void ckvi_ids_deinit(struct ckvi_ids *ids, const struct ckv_alloc *alloc)
