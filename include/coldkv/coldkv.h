@@ -17,6 +17,7 @@
 #include <coldkv/index.h>
 #include <coldkv/io.h>
 #include <coldkv/log.h>
+#include <coldkv/prompt_cache.h>
 #include <coldkv/reader.h>
 #include <coldkv/sha256.h>
 #include <coldkv/spill_queue.h>
