@@ -22,6 +22,7 @@
 #include <coldkv/io.h>
 #include <coldkv/lifecycle.h>
 #include <coldkv/log.h>
+#include <coldkv/prompt_cache.h>
 #include <coldkv/reader.h>
 #include <coldkv/sha256.h>
 #include <coldkv/spill_queue.h>

@@ -42,6 +42,7 @@ void test_held_discard(struct test_held *object)
         engine->payload->release(engine->payload->ctx, object->payload,
                                  (size_t)object->bytes, 16);
     test_entry_destroy(object->made);
+    ckv_held_unref(object->owner);
     free(object);
     atomic_fetch_add(&engine->released, 1);
     atomic_fetch_sub(&engine->live, 1);
@@ -107,12 +108,13 @@ struct ckv_held *test_held(struct test_engine *engine, enum ckv_cache_kind kind,
 }
 
 struct ckv_held *test_held_sharing(struct test_engine *engine, enum ckv_cache_kind kind,
-                                   const struct ckv_held *other, const uint32_t *tokens,
+                                   struct ckv_held *other, const uint32_t *tokens,
                                    size_t count)
 {
     const struct test_held *from = ckv_held_context(other);
     struct test_held *object = test_held_make(engine, kind, from->bytes, tokens, count);
     object->buffer = from->buffer;
+    object->owner = ckv_held_ref(other);
     return wrap(object);
 }
 

@@ -45,7 +45,8 @@ struct test_held {
     struct test_engine *engine;
     struct test_entry *made;
     struct ckv_source source;
-    const void *buffer; /* its identity; another one's to share it */
+    const void *buffer;     /* its identity */
+    struct ckv_held *owner; /* of the buffer, when it is another one's; referenced */
     uint64_t bytes;
     void *payload;
     size_t buffer_count; /* buffers besides it, at addresses after it, as heavy */
@@ -60,7 +61,7 @@ struct ckv_held *test_held(struct test_engine *engine, enum ckv_cache_kind kind,
                            uint64_t bytes, const uint32_t *tokens, size_t count);
 /* The same, in the buffer of another. */
 struct ckv_held *test_held_sharing(struct test_engine *engine, enum ckv_cache_kind kind,
-                                   const struct ckv_held *other, const uint32_t *tokens,
+                                   struct ckv_held *other, const uint32_t *tokens,
                                    size_t count);
 /* An object as the other two make it, not yet held: change it, then hold it. */
 struct test_held *test_held_make(struct test_engine *engine, enum ckv_cache_kind kind,

@@ -41,6 +41,24 @@ void test_tier_init(struct test_tier *tier)
     tier->spill.paced_bytes_per_second = UINT64_MAX;
     tier->spill.done = test_outcomes_note;
     tier->spill.done_ctx = &tier->outcomes;
+    ckv_prompt_cache_options_init(&tier->ram);
+    tier->ram.alloc = &tier->world.alloc.alloc;
+    tier->ram.clock = &tier->world.clock.clock;
+    tier->ram.log = tier->world.log.log;
+    tier->ram.min_tokens = 0;
+    tier->ram.store = tier->store;
+    tier->ram.restorer = (struct ckv_restorer){
+        .ctx = &tier->engine,
+        .prepare = test_engine_prepare,
+        .finish = test_engine_finish,
+    };
+}
+
+void test_tier_start_cache(struct test_tier *tier)
+{
+    tier->ram.queue = tier->queue;
+    REQUIRE_OK(ckv_prompt_cache_create(&tier->ram, &tier->cache, &tier->error),
+               &tier->error);
 }
 
 void test_tier_start(struct test_tier *tier)
@@ -54,6 +72,7 @@ int test_tier_deinit(struct test_tier *tier)
 {
     bool clean;
     test_latch_open(&tier->latch);
+    ckv_prompt_cache_destroy(tier->cache);
     ckv_spill_queue_destroy(tier->queue);
     ckv_activity_destroy(tier->activity);
     ckv_store_close(tier->store);
@@ -69,13 +88,19 @@ int test_tier_deinit(struct test_tier *tier)
 
 void test_tier_reopen(struct test_tier *tier)
 {
-    bool running = tier->queue != NULL;
+    bool queue = tier->queue != NULL;
+    bool cache = tier->cache != NULL;
+    ckv_prompt_cache_destroy(tier->cache);
     ckv_spill_queue_destroy(tier->queue);
-    tier->queue = NULL;
     ckv_store_close(tier->store);
+    tier->cache = NULL;
+    tier->queue = NULL;
     tier->store = test_world_open(&tier->world);
-    if (running)
+    tier->ram.store = tier->store;
+    if (queue)
         test_tier_start(tier);
+    if (cache)
+        test_tier_start_cache(tier);
 }
 
 void test_tier_add(struct test_tier *tier, const char *ns, enum ckv_cache_kind kind,
@@ -127,4 +152,36 @@ uint64_t test_tier_find(struct test_tier *tier, const char *ns, const uint32_t *
     TEST_REQUIRE((held != NULL) == (prefix > 0));
     ckv_held_unref(held);
     return prefix;
+}
+
+void test_tier_put(struct test_tier *tier, const char *ns, enum ckv_cache_kind kind,
+                   uint64_t bytes, const uint32_t *tokens, size_t count)
+{
+    struct ckv_held *held = test_held(&tier->engine, kind, bytes, tokens, count);
+    REQUIRE_OK(ckv_prompt_cache_put(tier->cache, ns, held, &tier->error), &tier->error);
+    ckv_held_unref(held);
+}
+
+uint64_t test_tier_take(struct test_tier *tier, const char *ns, const uint32_t *prompt,
+                        size_t length, struct ckv_taken *taken)
+{
+    struct ckv_taken got;
+    enum ckv_status status =
+        ckv_prompt_cache_take(tier->cache, ns, prompt, length, &got, &tier->error);
+    TEST_REQUIRE(status == CKV_OK || status == CKV_NOTFOUND);
+    TEST_REQUIRE((status == CKV_OK) == (got.held != NULL));
+    TEST_REQUIRE((status == CKV_OK) == (got.prefix > 0));
+    TEST_REQUIRE((status == CKV_OK) == (got.tier != CKV_TIER_NONE));
+    ckv_held_unref(got.held);
+    got.held = NULL;
+    if (taken)
+        *taken = got;
+    return got.prefix;
+}
+
+struct ckv_prompt_cache_stats test_tier_cache_stats(struct test_tier *tier)
+{
+    struct ckv_prompt_cache_stats stats;
+    ckv_prompt_cache_get_stats(tier->cache, &stats);
+    return stats;
 }

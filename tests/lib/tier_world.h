@@ -20,6 +20,7 @@
 #include "lib/outcomes.h"
 #include "lib/store_world.h"
 #include <coldkv/activity.h>
+#include <coldkv/prompt_cache.h>
 #include <coldkv/spill_queue.h>
 
 /* A deadline that never comes. */
@@ -34,17 +35,21 @@ struct test_tier {
     struct ckv_activity *activity;
     struct ckv_spill_options spill; /* cap none, patience endless; change before start */
     struct ckv_spill_queue *queue;
+    struct ckv_prompt_cache_options ram; /* cap none; store and restorer are set */
+    struct ckv_prompt_cache *cache;
     struct test_outcomes outcomes;
     struct test_latch latch; /* open */
-    struct ckv_error error; /* of the last call of these helpers */
+    struct ckv_error error;  /* of the last call of these helpers */
 };
 
-/* All but the queue. */
+/* All but queue and cache. min_tokens is 0. */
 void test_tier_init(struct test_tier *tier);
 /* -1 when something is left: what a teardown returns. */
 int test_tier_deinit(struct test_tier *tier);
 void test_tier_start(struct test_tier *tier);
-/* Stops and starts store and queue again: a new process. */
+/* A cache over the store, and over the queue when that was started. */
+void test_tier_start_cache(struct test_tier *tier);
+/* Ends cache, queue and store and starts them again: a new process. */
 void test_tier_reopen(struct test_tier *tier);
 
 /* Adds a new entry to the queue and lets go of it. */
@@ -61,5 +66,13 @@ struct ckv_spill_stats test_tier_stats(struct test_tier *tier);
 /* The usable prefix that the queue could serve. */
 uint64_t test_tier_find(struct test_tier *tier, const char *ns, const uint32_t *prompt,
                         size_t length);
+
+/* Puts a new entry into the cache and lets go of it. */
+void test_tier_put(struct test_tier *tier, const char *ns, enum ckv_cache_kind kind,
+                   uint64_t bytes, const uint32_t *tokens, size_t count);
+/* Takes and lets go; the prefix, 0 for a miss. *taken (may be NULL) without its entry. */
+uint64_t test_tier_take(struct test_tier *tier, const char *ns, const uint32_t *prompt,
+                        size_t length, struct ckv_taken *taken);
+struct ckv_prompt_cache_stats test_tier_cache_stats(struct test_tier *tier);
 
 #endif
