@@ -162,7 +162,8 @@ static bool is_worth(const struct taking *taking)
 static void look_in_store(struct taking *taking, struct ckv_error *error)
 {
     struct ckv_prompt_cache *cache = taking->cache;
-    const struct ckv_restore_target target = {taking, prepare, accept};
+    const struct ckv_restore_target target = {
+        .ctx = taking, .prepare = prepare, .accept = accept};
     struct ckv_restored restored;
     if (!cache->options.store || !is_worth(taking))
         return;
