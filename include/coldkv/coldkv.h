@@ -9,6 +9,7 @@
 #include <coldkv/alloc.h>
 #include <coldkv/clock.h>
 #include <coldkv/dtype.h>
+#include <coldkv/durability.h>
 #include <coldkv/entry.h>
 #include <coldkv/export.h>
 #include <coldkv/hash.h>
