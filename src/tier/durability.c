@@ -294,9 +294,6 @@ enum ckv_status ckvi_durability_create(struct ckv_prompt_cache *cache,
     struct ckv_durability_options chosen;
     struct ckv_durability *durability;
     enum ckv_status status;
-    if (!out)
-        return ckv_error_set(error, CKV_INVALID,
-                             "no place for the coordinator was given");
     *out = NULL;
     if (!cache || !queue || !store)
         return ckv_error_set(error, CKV_INVALID,
@@ -332,17 +329,23 @@ enum ckv_status ckv_durability_start(struct ckv_prompt_cache *cache,
                                      const struct ckv_durability_options *options,
                                      struct ckv_durability **out, struct ckv_error *error)
 {
-    enum ckv_status status =
-        ckvi_durability_create(cache, queue, store, options, out, error);
-    if (status != CKV_OK)
-        return status;
-    if (pthread_create(&(*out)->thread, NULL, run_timers, *out) == 0) {
-        (*out)->has_thread = true;
-        return CKV_OK;
-    }
-    ckv_durability_destroy(*out);
+    struct ckv_durability *durability = NULL;
+    enum ckv_status status;
+    if (!out)
+        return ckv_error_set(error, CKV_INVALID,
+                             "no place for the coordinator was given");
     *out = NULL;
-    return ckv_error_set(error, CKV_NOMEM, "no thread for durability");
+    status = ckvi_durability_create(cache, queue, store, options, &durability, error);
+    if (!durability)
+        return status;
+    durability->has_thread =
+        pthread_create(&durability->thread, NULL, run_timers, durability) == 0;
+    if (!durability->has_thread) {
+        ckv_durability_destroy(durability);
+        return ckv_error_set(error, CKV_NOMEM, "no thread for durability");
+    }
+    *out = durability;
+    return CKV_OK;
 }
 
 void ckv_durability_stop(struct ckv_durability *durability)
