@@ -21,8 +21,9 @@ enum result {
     RESULT_INVALIDATED,
     RESULT_MISSING,
     RESULT_FAILED,
-    RESULT_BUSY,  /* not tried: the engine works */
-    RESULT_SMALL, /* not tried: too little would become durable */
+    RESULT_BUSY,     /* not tried: the engine works */
+    RESULT_SMALL,    /* not tried: too little would become durable */
+    RESULT_REPLACED, /* a newer version, not durable yet, took its place in the queue */
 };
 
 void ckvi_attempt_begin(struct ckv_durability *durability, struct ckvi_dirty *dirty)
@@ -51,6 +52,10 @@ static void rearm(const struct ckv_durability *durability, struct ckvi_dirty *di
         dirty->due_ns = ckvi_deadline(now_ns, wait_ns);
         if (latest_ns < dirty->due_ns)
             dirty->due_ns = latest_ns;
+        return;
+    }
+    if (result == RESULT_REPLACED) {
+        dirty->due_ns = ckvi_deadline(now_ns, wait_ns);
         return;
     }
     for (uint32_t i = 0; i < dirty->failures && wait_ns < CKVI_NEVER / 2; i++)
@@ -102,9 +107,8 @@ static void take_outcome(void *ctx, const char *ns, const struct ckv_entry *entr
         result = RESULT_INVALIDATED;
     else if (outcome == CKV_SPILL_STORED)
         result = RESULT_STORED;
-    /* Covered may mean by a version that waits in the queue. */
-    else if (outcome == CKV_SPILL_COVERED && is_durable(dirty))
-        result = RESULT_STORED;
+    else if (outcome == CKV_SPILL_COVERED)
+        result = is_durable(dirty) ? RESULT_STORED : RESULT_REPLACED;
     end_attempt(dirty, result);
 }
 

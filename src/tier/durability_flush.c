@@ -101,11 +101,11 @@ static void flush_records(struct flush *flush)
     }
 }
 
-/* The next missing record that was not looked at again. */
-static struct ckvi_dirty *take_missing(const struct ckv_durability *durability)
+/* The next record that was not looked at again. */
+static struct ckvi_dirty *take_unchecked(const struct ckv_durability *durability)
 {
     struct ckvi_dirty *dirty = durability->table.first;
-    while (dirty && (dirty->running || !dirty->missing || dirty->rechecked))
+    while (dirty && (dirty->running || dirty->rechecked))
         dirty = dirty->next;
     if (!dirty)
         return NULL;
@@ -114,22 +114,22 @@ static struct ckvi_dirty *take_missing(const struct ckv_durability *durability)
     return dirty;
 }
 
-/* What had left memory when its turn came may have become durable since, by the queue or
- * by an entry that covers it. */
-static void recheck_missing(struct flush *flush)
+/* What is left may have become durable since its turn: by an eviction that the queue
+ * wrote, by a newer version that took its place there, by an entry that covers it. */
+static void recheck_records(struct flush *flush)
 {
     struct ckv_durability *durability = flush->durability;
     struct ckvi_dirty *dirty;
     ckvi_monitor_lock(&durability->monitor);
     for (dirty = durability->table.first; dirty; dirty = dirty->next)
         dirty->rechecked = false;
-    while ((dirty = take_missing(durability))) {
+    while ((dirty = take_unchecked(durability))) {
         bool durable;
         ckvi_monitor_unlock(&durability->monitor);
         durable = ckv_store_covers(durability->store, dirty->ns, dirty->tokens,
                                    dirty->token_count);
         ckvi_monitor_lock(&durability->monitor);
-        if (durable && !dirty->running) {
+        if (durable && dirty->listed && !dirty->running) {
             ckvi_dirty_remove(&durability->table, dirty);
             flush->flushed_count++;
         }
@@ -183,7 +183,7 @@ static enum ckv_status run_flush(struct flush *flush, struct ckv_flush_evidence 
     flush_records(flush);
     if (!is_late(flush))
         settle_running(flush);
-    recheck_missing(flush);
+    recheck_records(flush);
     *out = make_evidence(flush);
     return flush->late ? CKV_AGAIN : CKV_OK;
 }

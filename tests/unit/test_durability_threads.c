@@ -186,6 +186,26 @@ static void s52_who_has_more_time_goes_on_when_the_shared_flush_gives_up(void **
     assert_true(patient.evidence.durable);
 }
 
+static void a_record_whose_place_in_the_queue_was_taken_is_durable(void **state)
+{
+    struct test_tier *t = *state;
+    struct flusher flusher;
+    start_slow(t);
+    test_tier_put(t, "", KV, 10, T(1, 2, 3));
+    ckv_activity_begin(t->activity);
+    start_flusher(&flusher, t, TEST_NEVER);
+    while (test_tier_stats(t).pending_count == 0)
+        (void)sched_yield();
+    test_tier_add(t, "", KV, 10, T(1, 2, 3, 4));
+    assert_int_equal(test_tier_stats(t).covered_count, 1);
+    ckv_activity_end(t->activity);
+    join_flusher(&flusher);
+    assert_status(flusher.status, CKV_OK);
+    assert_true(flusher.evidence.durable);
+    assert_int_equal(flusher.evidence.flushed_snapshots, 1);
+    assert_int_equal(test_stats(t->store).puts, 1);
+}
+
 /* --- everything at once --- */
 
 enum { PUTTERS = 3, TURNS = 60, CONVERSATIONS = 4, TOKENS = 8 };
@@ -257,6 +277,7 @@ int main(void)
         TEST(m71_flushes_that_overlap_share_one),
         TEST(s52_a_drop_during_a_flush_is_in_its_evidence),
         TEST(s52_who_has_more_time_goes_on_when_the_shared_flush_gives_up),
+        TEST(a_record_whose_place_in_the_queue_was_taken_is_durable),
         TEST(all_that_was_put_is_durable_in_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
