@@ -12,6 +12,7 @@
 #include <coldkv/cache.h>
 #include <coldkv/clock.h>
 #include <coldkv/dtype.h>
+#include <coldkv/durability.h>
 #include <coldkv/entry.h>
 #include <coldkv/export.h>
 #include <coldkv/float.h>

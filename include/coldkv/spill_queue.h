@@ -46,7 +46,8 @@ struct ckv_spill_options {
      * item is dropped. 0 = only the newest and the one in flight. CKV_DEFAULT = 2 GiB. */
     uint64_t cap_bytes;
     struct ckv_activity *activity; /**< NULL = never wait */
-    /** Wait this long for rest, then write in paced chunks until it rests; 0 = 10 s. */
+    /** An item waits so long, all told, for the engine to rest; then it is written in
+     * paced chunks, and at full speed while the engine rests; 0 = 10 s. */
     int64_t patience_ns;
     uint64_t paced_bytes_per_second; /**< 0 = 32 MiB/s */
     size_t chunk_bytes;              /**< 0 = default */

@@ -48,7 +48,7 @@ static enum ckv_status fill_options(struct ckv_spill_options *options,
     if (options->paced_bytes_per_second == 0)
         options->paced_bytes_per_second = PACE_DEFAULT;
     if (options->chunk_bytes == 0)
-        options->chunk_bytes = CKV_CHUNK_BYTES_DEFAULT;
+        options->chunk_bytes = (size_t)CKV_CHUNK_BYTES_DEFAULT;
     return CKV_OK;
 }
 

@@ -52,6 +52,13 @@ void test_tier_init(struct test_tier *tier)
         .prepare = test_engine_prepare,
         .finish = test_engine_finish,
     };
+    ckv_durability_options_init(&tier->durable);
+    tier->durable.alloc = &tier->world.alloc.alloc;
+    tier->durable.clock = &tier->world.clock.clock;
+    tier->durable.log = tier->world.log.log;
+    tier->durable.min_tokens = 0;
+    tier->durable.min_growth_tokens = 0;
+    tier->durable.activity = tier->activity;
 }
 
 void test_tier_start_cache(struct test_tier *tier)
@@ -72,6 +79,8 @@ int test_tier_deinit(struct test_tier *tier)
 {
     bool clean;
     test_latch_open(&tier->latch);
+    ckv_durability_destroy(tier->durability);
+    tier->durability = NULL;
     ckv_prompt_cache_destroy(tier->cache);
     ckv_spill_queue_destroy(tier->queue);
     ckv_activity_destroy(tier->activity);
@@ -90,6 +99,8 @@ void test_tier_reopen(struct test_tier *tier)
 {
     bool queue = tier->queue != NULL;
     bool cache = tier->cache != NULL;
+    ckv_durability_destroy(tier->durability);
+    tier->durability = NULL;
     ckv_prompt_cache_destroy(tier->cache);
     ckv_spill_queue_destroy(tier->queue);
     ckv_store_close(tier->store);

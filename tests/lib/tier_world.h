@@ -20,6 +20,7 @@
 #include "lib/outcomes.h"
 #include "lib/store_world.h"
 #include <coldkv/activity.h>
+#include <coldkv/durability.h>
 #include <coldkv/prompt_cache.h>
 #include <coldkv/spill_queue.h>
 
@@ -37,6 +38,8 @@ struct test_tier {
     struct ckv_spill_queue *queue;
     struct ckv_prompt_cache_options ram; /* cap none; store and restorer are set */
     struct ckv_prompt_cache *cache;
+    struct ckv_durability_options durable; /* min_tokens and min_growth_tokens are 0 */
+    struct ckv_durability *durability; /* the test's to start; ended by deinit, reopen */
     struct test_outcomes outcomes;
     struct test_latch latch; /* open */
     struct ckv_error error;  /* of the last call of these helpers */
@@ -49,7 +52,7 @@ int test_tier_deinit(struct test_tier *tier);
 void test_tier_start(struct test_tier *tier);
 /* A cache over the store, and over the queue when that was started. */
 void test_tier_start_cache(struct test_tier *tier);
-/* Ends cache, queue and store and starts them again: a new process. */
+/* Ends everything, and starts store, queue and cache again: a new process. */
 void test_tier_reopen(struct test_tier *tier);
 
 /* Adds a new entry to the queue and lets go of it. */

@@ -233,7 +233,7 @@ static void m53_s35_an_entry_lives_as_long_as_anybody_uses_it(void **state)
     assert_int_equal(t->engine.released, 2);
 }
 
-static void m59_demotion_spills_what_is_idle(void **state)
+static void m59_m66_demotion_spills_what_is_idle(void **state)
 {
     struct test_tier *t = *state;
     struct ckv_taken taken;
@@ -551,7 +551,7 @@ int main(void)
         BARE(m51_clear_drops_all_and_spills_nothing),
         TEST(m52_one_donor_serves_many),
         TEST(m53_s35_an_entry_lives_as_long_as_anybody_uses_it),
-        BARE(m59_demotion_spills_what_is_idle),
+        BARE(m59_m66_demotion_spills_what_is_idle),
         BARE(m60_a_recent_take_prevents_demotion),
         TEST(m61_without_a_queue_demotion_keeps_everything),
         BARE(demotion_keeps_what_the_queue_does_not_take),

@@ -374,6 +374,24 @@ static void out_of_memory_while_restoring_is_a_miss_at_worst(void **state)
 
 /* --- the way down --- */
 
+static void s31_others_see_an_entry_only_when_it_is_complete(void **state)
+{
+    struct test_tier *t = *state;
+    struct ckv_store *other = test_world_open(&t->world);
+    test_tier_hold(t, TEST_CALL_WRITE);
+    test_tier_add(t, "", KV, 10, T(1, 2, 3));
+    test_tier_await_held(t);
+    assert_int_equal(test_find(t->store, "", T(1, 2, 3, 4), NULL, NULL), 0);
+    assert_ok(ckv_store_refresh(other, &t->error), t->error);
+    assert_int_equal(test_find(other, "", T(1, 2, 3, 4), NULL, NULL), 0);
+    test_tier_release(t);
+    test_tier_drain(t);
+    test_clock_advance(&t->world.clock, 10 * TEST_NS_PER_S);
+    assert_ok(ckv_store_refresh(other, &t->error), t->error);
+    assert_int_equal(test_restore(&t->world, other, "", T(1, 2, 3, 4)), 3);
+    ckv_store_close(other);
+}
+
 static void an_entry_that_is_durable_is_not_spilled_again(void **state)
 {
     struct test_tier *t = *state;
@@ -590,6 +608,7 @@ int main(void)
         BARE(s62_a_restore_that_takes_too_long_is_given_up),
         BARE(s63_a_restore_that_is_not_worth_it_is_skipped_and_counted),
         TEST(out_of_memory_while_restoring_is_a_miss_at_worst),
+        TEST(s31_others_see_an_entry_only_when_it_is_complete),
         BARE(an_entry_that_is_durable_is_not_spilled_again),
         BARE(s46_short_entries_are_not_spilled),
         TEST(an_entry_on_its_way_down_is_never_missed),
