@@ -481,8 +481,11 @@ static void find_exact_finds_these_tokens_only(void **state)
 static void out_of_memory_changes_nothing(void **state)
 {
     struct test_tier *t = *state;
-    struct ckv_held *held = test_held(&t->engine, KV, 10, T(1, 2, 3));
+    struct test_held *object = test_held_make(&t->engine, KV, 10, T(1, 2, 3));
     enum ckv_status status = CKV_NOMEM;
+    struct ckv_held *held;
+    object->buffer_count = 3;
+    assert_ok(test_held_wrap(object, &held, &t->error), t->error);
     test_tier_put(t, "a", KV, 10, T(1, 2));
     for (size_t n = 1; status != CKV_OK; n++) {
         assert_true(n < 100);
@@ -498,6 +501,7 @@ static void out_of_memory_changes_nothing(void **state)
     }
     test_alloc_reset(&t->world.alloc);
     assert_int_equal(test_tier_cache_stats(t).entries, 2);
+    assert_int_equal(test_tier_cache_stats(t).bytes, 50);
     ckv_held_unref(held);
 }
 

@@ -437,6 +437,7 @@ static void s46_short_entries_are_not_spilled(void **state)
 struct putter {
     struct test_tier *tier;
     pthread_t thread;
+    size_t demoted;
 };
 
 static void *put_on_thread(void *ctx)
@@ -499,6 +500,54 @@ static void s28_an_entry_invalidated_on_its_way_down_is_not_spilled(void **state
     assert_int_equal(test_tier_cache_stats(t).entries, 0);
     assert_int_equal(test_stats(t->store).puts, 1);
     assert_int_equal(t->engine.live, 0);
+}
+
+static void *demote_on_thread(void *ctx)
+{
+    struct putter *putter = ctx;
+    putter->demoted = ckv_prompt_cache_demote_idle(putter->tier->cache, 0);
+    return NULL;
+}
+
+static void m60_a_take_during_its_demotion_keeps_an_entry(void **state)
+{
+    struct test_tier *t = *state;
+    struct putter putter = {.tier = t, .demoted = 9};
+    store(t, "", KV, T(1, 2, 3));
+    test_tier_put(t, "", KV, 60, T(1, 2, 3));
+    test_tier_hold(t, TEST_CALL_STAT_NAME);
+    assert_int_equal(pthread_create(&putter.thread, NULL, demote_on_thread, &putter), 0);
+    test_tier_await_held(t);
+    assert_int_equal(test_tier_take(t, "", T(1, 2, 3, 4), NULL), 3);
+    test_tier_release(t);
+    assert_int_equal(pthread_join(putter.thread, NULL), 0);
+    assert_int_equal(putter.demoted, 0);
+    assert_int_equal(test_tier_cache_stats(t).demotions, 0);
+    assert_int_equal(test_tier_cache_stats(t).bytes, 60);
+    assert_int_equal(ckv_prompt_cache_demote_idle(t->cache, 0), 1);
+}
+
+static void an_eviction_during_its_demotion_needs_no_second_way_out(void **state)
+{
+    struct test_tier *t = *state;
+    struct putter putter = {.tier = t, .demoted = 9};
+    t->ram.cap_bytes = 100;
+    test_tier_start(t);
+    test_tier_start_cache(t);
+    store(t, "", KV, T(1, 2, 3));
+    test_tier_put(t, "", KV, 60, T(1, 2, 3));
+    test_tier_hold(t, TEST_CALL_STAT_NAME);
+    assert_int_equal(pthread_create(&putter.thread, NULL, demote_on_thread, &putter), 0);
+    test_tier_await_held(t);
+    test_tier_put(t, "", KV, 60, T(7, 8, 9));
+    assert_int_equal(test_tier_cache_stats(t).bytes, 60);
+    assert_int_equal(test_tier_cache_stats(t).evictions, 1);
+    test_tier_release(t);
+    assert_int_equal(pthread_join(putter.thread, NULL), 0);
+    assert_int_equal(putter.demoted, 1);
+    assert_int_equal(test_tier_cache_stats(t).demotions, 0);
+    assert_int_equal(test_tier_cache_stats(t).entries, 1);
+    assert_int_equal(t->engine.live, 1);
 }
 
 /* --- invalidation --- */
@@ -612,6 +661,8 @@ int main(void)
         BARE(an_entry_that_is_durable_is_not_spilled_again),
         BARE(s46_short_entries_are_not_spilled),
         TEST(an_entry_on_its_way_down_is_never_missed),
+        TEST(m60_a_take_during_its_demotion_keeps_an_entry),
+        BARE(an_eviction_during_its_demotion_needs_no_second_way_out),
         TEST(s28_an_entry_invalidated_on_its_way_down_is_not_spilled),
         TEST(s28_s55_invalidate_ends_a_namespace_in_all_tiers),
         TEST(s28_an_entry_invalidated_while_it_is_restored_is_not_kept),
