@@ -60,12 +60,12 @@ install(FILES "${PROJECT_BINARY_DIR}/coldkvConfig.cmake"
 # pkg-config: a static library hands its own needs on, a shared one keeps them to itself.
 file(RELATIVE_PATH COLDKV_PC_PREFIX "/${coldkv_pc_dir}" "/")
 string(REGEX REPLACE "/$" "" COLDKV_PC_PREFIX "${COLDKV_PC_PREFIX}")
-set(COLDKV_PC_LIBS "${CMAKE_THREAD_LIBS_INIT}")
+set(COLDKV_PC_LIBS "-lm ${CMAKE_THREAD_LIBS_INIT}")
 set(COLDKV_PC_LIBS_PRIVATE "")
 set(COLDKV_PC_PRIVATE "")
 if(BUILD_SHARED_LIBS)
   set(COLDKV_PC_LIBS "")
-  set(COLDKV_PC_LIBS_PRIVATE "${CMAKE_THREAD_LIBS_INIT}")
+  set(COLDKV_PC_LIBS_PRIVATE "-lm ${CMAKE_THREAD_LIBS_INIT}")
   set(COLDKV_PC_PRIVATE ".private")
 endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/coldkv.pc.in" "${PROJECT_BINARY_DIR}/coldkv.pc"

@@ -40,6 +40,9 @@ separate_arguments(wanted UNIX_COMMAND "${flags}")
 run("${compiler}" -std=c11 -Wall -Wextra -Werror ${wanted} "${source}/embed.c" -o
     "${place}/by-pkg-config" ${found})
 try("${place}/by-pkg-config" store-1)
+# The caches need more of the system than the store does.
+run("${compiler}" -std=c11 -Wall -Wextra -Werror ${wanted} "${source}/lifecycle.c" -o
+    "${place}/lifecycle" ${found})
 
 file(MAKE_DIRECTORY "${place}/project")
 file(COPY "${source}/embed.c" DESTINATION "${place}/project")

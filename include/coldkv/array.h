@@ -96,7 +96,8 @@ CKV_API enum ckv_status ckv_array_contiguous(const struct ckv_array *array,
 CKV_API void ckv_array_read(const struct ckv_array *array, void *out);
 
 /** The longest run of bytes that lies together in memory, starting at byte `offset` of
- * the row-major order. Read only, valid while the value lives and is not written. */
+ * the row-major order. Read only, valid while the value lives and is not written. NULL
+ * and 0 bytes when the offset is at the end or beyond. */
 CKV_API const void *ckv_array_run(const struct ckv_array *array, uint64_t offset,
                                   size_t *run_bytes);
 
@@ -116,7 +117,8 @@ CKV_API enum ckv_status ckv_array_own(struct ckv_array *array,
 CKV_API void ckv_array_write(struct ckv_array *array, uint32_t axis, uint64_t begin,
                              const struct ckv_array *part);
 
-/** own + write: the update of one range, whoever shares the buffer. */
+/** own + write: the update of one range, whoever shares the buffer. INVALID when part and
+ * range do not fit. */
 CKV_API enum ckv_status ckv_array_update(struct ckv_array *array, uint32_t axis,
                                          uint64_t begin, const struct ckv_array *part,
                                          struct ckv_error *error) CKV_WARN_UNUSED;

@@ -4,7 +4,7 @@
  * [B,H,S,D] with the token axis 2, but for ssm, whose tensors have any rank.
  *
  * A cache belongs to one thread at a time; clones may live on other threads. A function
- * that fails leaves the cache as it was.
+ * that fails leaves the cache's contents as they were (it may hold memory it reserved).
  */
 #ifndef COLDKV_CACHE_H
 #define COLDKV_CACHE_H

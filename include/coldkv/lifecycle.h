@@ -73,9 +73,9 @@ struct ckv_loaded {
  * the other kinds keep their exact shapes. With a prefix, and verify = false or a file
  * that is remembered as verified, only the rows of the prefix are read of kv, qkv and
  * turboquant caches; otherwise every tensor is read and verified, and only the prefix is
- * kept. REFUSED when the prefix is below the entry's floor; FOREIGN names the expectation
- * that differs or the cached layers' count; UNSUPPORTED for the kind `state`. On failure
- * nothing is kept.
+ * kept. INVALID when the prefix is longer than the entry, REFUSED when it is below the
+ * entry's floor; FOREIGN names the expectation that differs or the cached layers' count;
+ * UNSUPPORTED for the kind `state`. On failure nothing is kept.
  */
 CKV_API enum ckv_status ckv_load(const struct ckv_io *io, struct ckv_io_dir dir,
                                  const char *name, const struct ckv_load_options *options,

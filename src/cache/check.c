@@ -138,6 +138,11 @@ enum ckv_status ckvi_check_ring(const struct ckvi_exam *exam)
                               "expected %" PRIu64
                               " (the offset, while rows are free), found %" PRIu64,
                               offset, cache->idx);
+    if (rows > cache->max_size && cache->idx != rows)
+        return ckvi_bad_field(exam, "idx",
+                              "expected %" PRIu64
+                              " (rows, while they are more than maxSize), found %" PRIu64,
+                              rows, cache->idx);
     if (cache->idx > rows)
         return ckvi_bad_field(exam, "idx",
                               "expected at most %" PRIu64 " (rows), found %" PRIu64, rows,

@@ -44,6 +44,7 @@ static struct member member_of(struct ckv_cache *cache, enum ckvi_field field)
         break;
     }
     CKV_ASSERT(0); /* the engine is a string */
+    return (struct member){NULL, NULL};
 }
 
 const char *ckvi_field_name(enum ckvi_field field)

@@ -183,6 +183,15 @@ static void window(const struct ckv_live_cache *cache, struct ckv_array *out)
     }
 }
 
+/* Undoes an append whose window could not be given: the caller must not find the tokens
+ * there when it tries again. */
+static void take_back(struct ckv_live_cache *cache, uint64_t offset)
+{
+    /* A growing cache can always be trimmed. */
+    if (offset == 0 || ckv_cache_trim(cache, cache->offset - offset, NULL, NULL))
+        ckv_cache_clear(cache);
+}
+
 static enum ckv_status wrong_kind(const struct ckv_live_cache *cache, const char *what,
                                   struct ckv_error *error)
 {
@@ -197,6 +206,7 @@ enum ckv_status ckv_cache_append(struct ckv_live_cache *cache,
                                  struct ckv_error *error)
 {
     struct ckv_array out[CKV_CACHE_ARRAYS_MAX];
+    uint64_t offset = cache->offset;
     enum ckv_status status;
     if (is_quantized(cache->params.kind) || cache->params.kind == CKV_CACHE_SSM)
         return wrong_kind(cache, "append", error);
@@ -205,8 +215,12 @@ enum ckv_status ckv_cache_append(struct ckv_live_cache *cache,
     status = append_tokens(cache, keys, values, error);
     if (status || !keys_out)
         return status;
-    if (cache->params.kind == CKV_CACHE_TURBOQUANT)
-        return ckv_cache_fetch(cache, keys_out, values_out, error);
+    if (cache->params.kind == CKV_CACHE_TURBOQUANT) {
+        status = ckv_cache_fetch(cache, keys_out, values_out, error);
+        if (status)
+            take_back(cache, offset);
+        return status;
+    }
     window(cache, out);
     *keys_out = out[0];
     *values_out = out[1];

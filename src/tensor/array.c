@@ -283,6 +283,10 @@ const void *ckv_array_run(const struct ckv_array *array, uint64_t offset,
     uint64_t run = 1;
     uint64_t done = 0; /* elements of the run that lie before `element` */
     bool open = true;
+    if (offset >= ckv_array_bytes(array)) {
+        *run_bytes = 0;
+        return NULL;
+    }
     for (uint32_t i = array->rank; i-- > 0;) {
         uint64_t at = element % array->shape[i];
         element /= array->shape[i];
@@ -376,6 +380,8 @@ void ckv_array_write(struct ckv_array *array, uint32_t axis, uint64_t begin,
     CKV_ASSERT(array->dtype == part->dtype);
     CKV_ASSERT(begin <= array->shape[axis] &&
                part->shape[axis] <= array->shape[axis] - begin);
+    for (uint32_t i = 0; i < array->rank; i++)
+        CKV_ASSERT(i == axis || array->shape[i] == part->shape[i]);
     if (ckv_array_count(part) == 0)
         return;
     ckvi_strided_copy(first_byte(array) + begin * array->stride[axis] * item,
@@ -383,10 +389,36 @@ void ckv_array_write(struct ckv_array *array, uint32_t axis, uint64_t begin,
                       part->rank, item);
 }
 
+static enum ckv_status check_part(const struct ckv_array *array, uint32_t axis,
+                                  uint64_t begin, const struct ckv_array *part,
+                                  struct ckv_error *error)
+{
+    if (!array->buffer || !part->buffer || array->dtype != part->dtype ||
+        array->rank != part->rank || axis >= array->rank)
+        return ckv_error_set(error, CKV_INVALID,
+                             "array: the part has another type or rank, or there is no "
+                             "axis %u",
+                             (unsigned)axis);
+    if (begin > array->shape[axis] || part->shape[axis] > array->shape[axis] - begin)
+        return ckv_error_set(
+            error, CKV_INVALID, "array: %llu rows at %llu do not fit into %llu",
+            (unsigned long long)part->shape[axis], (unsigned long long)begin,
+            (unsigned long long)array->shape[axis]);
+    for (uint32_t i = 0; i < array->rank; i++)
+        if (i != axis && array->shape[i] != part->shape[i])
+            return ckv_error_set(error, CKV_INVALID,
+                                 "array: axis %u is %llu, the part's is %llu",
+                                 (unsigned)i, (unsigned long long)array->shape[i],
+                                 (unsigned long long)part->shape[i]);
+    return CKV_OK;
+}
+
 enum ckv_status ckv_array_update(struct ckv_array *array, uint32_t axis, uint64_t begin,
                                  const struct ckv_array *part, struct ckv_error *error)
 {
-    enum ckv_status status = ckv_array_own(array, error);
+    enum ckv_status status = check_part(array, axis, begin, part, error);
+    if (status == CKV_OK)
+        status = ckv_array_own(array, error);
     if (status == CKV_OK)
         ckv_array_write(array, axis, begin, part);
     return status;

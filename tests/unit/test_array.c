@@ -283,6 +283,56 @@ static void a_failed_reserve_changes_nothing(void **state)
     ckv_array_unref(&before);
 }
 
+static void a_part_that_does_not_fit_is_refused(void **state)
+{
+    struct ckv_array a = numbered(4, 0);
+    struct ckv_array part = numbered(2, 900);
+    struct ckv_array head;
+    struct ckv_array none = CKV_ARRAY_NONE;
+    struct ckv_array before = ckv_array_ref(&a);
+    uint64_t shape[4] = {1, 2, 1, 3};
+    struct ckv_array bytes;
+    (void)state;
+    assert_int_equal(
+        ckv_array_create(&alloc.alloc, CKV_DTYPE_UINT8, 4, shape, 2, &bytes, NULL),
+        CKV_OK);
+    assert_int_equal(ckv_array_slice(&part, 1, 0, 1, &head, NULL), CKV_OK);
+    assert_int_equal(ckv_array_update(&a, 2, 3, &part, NULL), CKV_INVALID);
+    assert_int_equal(ckv_array_update(&a, 2, UINT64_MAX, &part, NULL), CKV_INVALID);
+    assert_int_equal(ckv_array_update(&a, 4, 0, &part, NULL), CKV_INVALID);
+    assert_int_equal(ckv_array_update(&a, 2, 0, &head, NULL), CKV_INVALID);
+    assert_int_equal(ckv_array_update(&a, 2, 0, &bytes, NULL), CKV_INVALID);
+    assert_int_equal(ckv_array_update(&a, 2, 0, &none, NULL), CKV_INVALID);
+    assert_true(ckv_array_equal(&a, &before));
+    ckv_array_unref(&a);
+    ckv_array_unref(&before);
+    ckv_array_unref(&part);
+    ckv_array_unref(&head);
+    ckv_array_unref(&bytes);
+}
+
+static void a_run_at_the_end_is_empty(void **state)
+{
+    struct ckv_array a = numbered(4, 0);
+    struct ckv_array empty;
+    struct ckv_array none = CKV_ARRAY_NONE;
+    size_t run = 7;
+    (void)state;
+    assert_int_equal(ckv_array_slice(&a, 2, 2, 2, &empty, NULL), CKV_OK);
+    assert_null(ckv_array_run(&empty, 0, &run));
+    assert_int_equal(run, 0);
+    run = 7;
+    assert_null(ckv_array_run(&a, 48, &run));
+    assert_int_equal(run, 0);
+    run = 7;
+    assert_null(ckv_array_run(&none, 0, &run));
+    assert_int_equal(run, 0);
+    assert_non_null(ckv_array_run(&a, 47, &run));
+    assert_int_equal(run, 1);
+    ckv_array_unref(&empty);
+    ckv_array_unref(&a);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -298,6 +348,8 @@ int main(void)
         TEST(a_sealed_view_never_appends_in_place),
         TEST(a_view_below_the_mark_copies_when_it_is_shared),
         TEST(concat_joins_along_any_axis),
+        TEST(a_part_that_does_not_fit_is_refused),
+        TEST(a_run_at_the_end_is_empty),
         TEST(a_failed_reserve_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

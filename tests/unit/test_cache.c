@@ -528,6 +528,63 @@ static void a_failed_append_changes_nothing(void **state)
     }
 }
 
+/* The window of a turboquant append is decoded into new arrays: when that fails, the
+ * token is not there either. */
+static void a_window_that_cannot_be_given_appends_nothing(void **state)
+{
+    static const uint64_t before[] = {0, 4};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct ckv_live_cache *cache = make(&turbo);
+        struct ckv_array keys = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 4, 1, false);
+        struct ckv_array values = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 4, 1, true);
+        struct ckv_array out[2];
+        enum ckv_status status = CKV_NOMEM;
+        if (before[i] > 0)
+            test_append(cache, before[i]);
+        for (size_t fail = 1; status != CKV_OK; fail++) {
+            alloc.fail_at = alloc.call_count + fail;
+            status = ckv_cache_append(cache, &keys, &values, &out[0], &out[1], NULL);
+            if (status == CKV_OK)
+                break;
+            assert_int_equal(status, CKV_NOMEM);
+            assert_int_equal(ckv_cache_offset(cache), before[i]);
+            assert_int_equal(test_state_rows(cache), before[i]);
+        }
+        alloc.fail_at = 0;
+        assert_int_equal(ckv_cache_offset(cache), before[i] + 1);
+        assert_int_equal(out[0].shape[2], before[i] + 1);
+        ckv_array_unref(&out[0]);
+        ckv_array_unref(&out[1]);
+        ckv_array_unref(&keys);
+        ckv_array_unref(&values);
+        ckv_cache_destroy(cache);
+    }
+}
+
+static void an_oversize_ring_is_written_at_its_end(void **state)
+{
+    struct ckv_live_cache *donor = make(&ring64);
+    struct ckv_live_cache *cache = make(&ring64);
+    struct ckv_array arrays[CKV_CACHE_ARRAYS_MAX];
+    struct ckv_error error;
+    size_t count;
+    (void)state;
+    test_append(donor, 68);
+    test_append(donor, 16);
+    count = ckv_cache_state(donor, arrays);
+    assert_int_equal(arrays[0].shape[2], 79);
+    assert_int_equal(ckv_cache_restore_state(cache, arrays, count, 84, 32, &error),
+                     CKV_INVALID);
+    assert_non_null(strstr(error.text, "idx"));
+    assert_int_equal(ckv_cache_restore_state(cache, arrays, count, 84, 79, &error),
+                     CKV_OK);
+    for (size_t i = 0; i < count; i++)
+        ckv_array_unref(&arrays[i]);
+    ckv_cache_destroy(cache);
+    ckv_cache_destroy(donor);
+}
+
 static void a_failed_conversion_changes_nothing(void **state)
 {
     static const struct ckv_cache_params *const to[] = {&qkv8, &turbo};
@@ -578,6 +635,8 @@ int main(void)
         TEST(restored_state_is_checked),
         TEST(a_failed_clone_leaks_nothing),
         TEST(a_failed_append_changes_nothing),
+        TEST(a_window_that_cannot_be_given_appends_nothing),
+        TEST(an_oversize_ring_is_written_at_its_end),
         TEST(a_failed_conversion_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
