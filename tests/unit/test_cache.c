@@ -6,6 +6,7 @@
 #include "lib/live_caches.h"
 #include "lib/token_arrays.h"
 #include <coldkv/cache.h>
+#include <coldkv/float.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -585,6 +586,81 @@ static void an_oversize_ring_is_written_at_its_end(void **state)
     ckv_cache_destroy(donor);
 }
 
+static void m20_rows_stay_when_the_buffer_grows(void **state)
+{
+    struct ckv_live_cache *cache = make(&turbo);
+    struct ckv_live_cache *first = make(&turbo);
+    (void)state;
+    test_append(cache, 250);
+    test_append(first, 250);
+    test_append(cache, 10);
+    assert_int_equal(ckv_cache_offset(cache), 260);
+    assert_int_equal(ckv_cache_trim(cache, 10, NULL, NULL), CKV_OK);
+    assert_true(test_same_state(cache, first));
+    ckv_cache_destroy(cache);
+    ckv_cache_destroy(first);
+}
+
+static void m21_what_comes_after_a_trim_takes_the_place(void **state)
+{
+    struct ckv_live_cache *cache = make(&turbo);
+    struct ckv_live_cache *expected = make(&turbo);
+    (void)state;
+    test_append(cache, 6);
+    assert_int_equal(ckv_cache_trim(cache, 2, NULL, NULL), CKV_OK);
+    assert_int_equal(test_try_append(cache, 64, 100, 3, NULL), CKV_OK);
+    test_append(expected, 4);
+    assert_int_equal(test_try_append(expected, 64, 100, 3, NULL), CKV_OK);
+    assert_int_equal(ckv_cache_offset(cache), 7);
+    assert_true(test_same_state(cache, expected));
+    ckv_cache_destroy(cache);
+    ckv_cache_destroy(expected);
+}
+
+static void bytes_per_token_counts_all_arrays(void **state)
+{
+    struct ckv_live_cache *plain = make(&kv);
+    struct ckv_live_cache *coded = make(&turbo);
+    (void)state;
+    test_append(plain, 3);
+    test_append(coded, 3);
+    /* 2 KV heads of dim 64: bfloat16 keys and values; k8 64 + 4 + 4, v3 24 + 4. */
+    assert_int_equal(ckv_cache_bytes_per_token(plain), 2 * 64 * 2 * 2);
+    assert_int_equal(ckv_cache_bytes_per_token(coded), 2 * (64 + 4 + 4 + 24 + 4));
+    ckv_cache_destroy(plain);
+    ckv_cache_destroy(coded);
+}
+
+static void deferred_values_rotated_back_are_the_eager_ones(void **state)
+{
+    struct ckv_live_cache *cache = make(&turbo);
+    struct ckv_turboquant codec = {8, 3, 64};
+    struct ckv_array eager[2];
+    struct ckv_array deferred[2];
+    uint16_t turned[2 * 9 * 64];
+    uint16_t rotated[2 * 9 * 64];
+    uint16_t expected[2 * 9 * 64];
+    (void)state;
+    test_append(cache, 9);
+    assert_int_equal(ckv_cache_fetch(cache, &eager[0], &eager[1], NULL), CKV_OK);
+    assert_int_equal(ckv_cache_fetch_deferred(cache, &deferred[0], &deferred[1], NULL),
+                     CKV_OK);
+    assert_true(ckv_array_equal(&eager[0], &deferred[0]));
+    assert_false(ckv_array_equal(&eager[1], &deferred[1]));
+    ckv_array_read(&deferred[1], rotated);
+    ckv_array_read(&eager[1], expected);
+    assert_int_equal(ckv_turboquant_unrotate(codec, rotated, 18, turned, NULL), CKV_OK);
+    for (size_t i = 0; i < sizeof turned / sizeof turned[0]; i++) {
+        float difference = ckv_f32_from_bf16(turned[i]) - ckv_f32_from_bf16(expected[i]);
+        assert_true(difference < 0.05f && difference > -0.05f);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        ckv_array_unref(&eager[i]);
+        ckv_array_unref(&deferred[i]);
+    }
+    ckv_cache_destroy(cache);
+}
+
 static void a_failed_conversion_changes_nothing(void **state)
 {
     static const struct ckv_cache_params *const to[] = {&qkv8, &turbo};
@@ -635,6 +711,10 @@ int main(void)
         TEST(restored_state_is_checked),
         TEST(a_failed_clone_leaks_nothing),
         TEST(a_failed_append_changes_nothing),
+        TEST(m20_rows_stay_when_the_buffer_grows),
+        TEST(m21_what_comes_after_a_trim_takes_the_place),
+        TEST(bytes_per_token_counts_all_arrays),
+        TEST(deferred_values_rotated_back_are_the_eager_ones),
         TEST(a_window_that_cannot_be_given_appends_nothing),
         TEST(an_oversize_ring_is_written_at_its_end),
         TEST(a_failed_conversion_changes_nothing),

@@ -150,6 +150,33 @@ static void s2_saved_and_loaded_goes_on_like_never_saved(void **state)
         }
 }
 
+static void s6_a_restored_ring_attends_to_no_slack(void **state)
+{
+    struct ckv_live_cache *cache = make(&test_live_kinds[1]);
+    struct ckv_array keys = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 3, 1, false);
+    struct ckv_array values = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 3, 1, true);
+    struct ckv_array expected = test_token_array(CKV_DTYPE_BFLOAT16, 2, 64, 0, 4, false);
+    struct ckv_array out[2];
+    struct ckv_loaded loaded;
+    (void)state;
+    test_append_singly(cache, 3);
+    assert_int_equal(test_state_rows(cache), 64);
+    assert_int_equal(save(NAME, &cache, 1, tokens, 3, NULL, NULL), CKV_OK);
+    assert_int_equal(load(NAME, 0, true, &loaded, NULL), CKV_OK);
+    assert_int_equal(
+        ckv_cache_append(loaded.caches[0], &keys, &values, &out[0], &out[1], NULL),
+        CKV_OK);
+    assert_true(ckv_array_equal(&out[0], &expected));
+    assert_int_equal(out[1].shape[2], 4);
+    ckv_array_unref(&out[0]);
+    ckv_array_unref(&out[1]);
+    ckv_array_unref(&expected);
+    ckv_array_unref(&keys);
+    ckv_array_unref(&values);
+    ckv_loaded_deinit(&loaded);
+    ckv_cache_destroy(cache);
+}
+
 static void an_empty_cache_is_not_saved(void **state)
 {
     struct ckv_error error;
@@ -713,6 +740,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(s2_saved_and_loaded_goes_on_like_never_saved),
+        TEST(s6_a_restored_ring_attends_to_no_slack),
         TEST(an_empty_cache_is_not_saved),
         TEST(m5_a_loaded_kv_has_step_capacity),
         TEST(a_loaded_kv_goes_on_in_place_after_a_clone),
