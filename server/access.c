@@ -16,6 +16,8 @@ static const struct srv_route routes[] = {
     {SRV_ROUTE_MODELS, "/v1/models", "GET"},
     {SRV_ROUTE_HEALTH, "/health", "GET"},
     {SRV_ROUTE_STATS, "/stats", "GET"},
+    {SRV_ROUTE_METRICS, "/metrics", "GET"},
+    {SRV_ROUTE_FLUSH, "/admin/cache/flush", "POST"},
 };
 
 const struct srv_route *srv_route_find(const char *path)

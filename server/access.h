@@ -8,7 +8,14 @@
 
 /* Who may ask for what, decided from the request line and the headers alone. */
 
-enum srv_route_id { SRV_ROUTE_CHAT, SRV_ROUTE_MODELS, SRV_ROUTE_HEALTH, SRV_ROUTE_STATS };
+enum srv_route_id {
+    SRV_ROUTE_CHAT,
+    SRV_ROUTE_MODELS,
+    SRV_ROUTE_HEALTH,
+    SRV_ROUTE_STATS,
+    SRV_ROUTE_METRICS,
+    SRV_ROUTE_FLUSH,
+};
 
 struct srv_route {
     enum srv_route_id id;

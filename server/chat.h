@@ -29,6 +29,7 @@ struct srv_chat {
     float temperature;
     float top_p;
     uint32_t seed;
+    char *cache_salt; /* NULL = none */
     bool has_seed;
     char *stops[SRV_STOPS_MAX];
     size_t stop_count;

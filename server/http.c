@@ -90,18 +90,25 @@ static enum MHD_Result queue_response(struct MHD_Connection *connection,
     return result;
 }
 
-/* Takes over `json`. */
-static enum MHD_Result answer_json(struct MHD_Connection *connection, int status,
-                                   char *json, size_t length, const char *allow)
+/* Takes over `text`. */
+static enum MHD_Result answer_text(struct MHD_Connection *connection, int status,
+                                   char *text, size_t length, const char *type,
+                                   const char *allow)
 {
     struct MHD_Response *response;
 
-    if (!json)
+    if (!text)
         return MHD_NO;
-    response = MHD_create_response_from_buffer(length, json, MHD_RESPMEM_MUST_FREE);
+    response = MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE);
     if (!response)
-        free(json);
-    return queue_response(connection, response, status, "application/json", allow);
+        free(text);
+    return queue_response(connection, response, status, type, allow);
+}
+
+static enum MHD_Result answer_json(struct MHD_Connection *connection, int status,
+                                   char *json, size_t length, const char *allow)
+{
+    return answer_text(connection, status, json, length, "application/json", allow);
 }
 
 static enum MHD_Result answer_fault(struct MHD_Connection *connection,
@@ -160,7 +167,8 @@ static enum MHD_Result answer_job(struct MHD_Connection *connection,
         return MHD_YES;
     case SRV_ANSWER_BODY:
         body = srv_job_take_body(exchange->job);
-        return answer_json(connection, 200, body.data, body.length, NULL);
+        return answer_json(connection, exchange->job->out_status, body.data, body.length,
+                           NULL);
     case SRV_ANSWER_FAULT:
         exchange->fault = exchange->job->fault;
         return answer_fault(connection, exchange);
@@ -179,6 +187,15 @@ static void drop_body(struct exchange *exchange)
     srv_buf_deinit(&exchange->body);
 }
 
+static bool hand_over(struct exchange *exchange, struct srv_job *job)
+{
+    struct srv_service *service = exchange->http->service;
+
+    if (exchange->route->id == SRV_ROUTE_FLUSH)
+        return srv_service_flush(service, job, &exchange->fault);
+    return srv_service_accept(service, job, &exchange->fault);
+}
+
 static bool start_job(struct MHD_Connection *connection, struct exchange *exchange)
 {
     const union MHD_ConnectionInfo *info =
@@ -190,7 +207,7 @@ static bool start_job(struct MHD_Connection *connection, struct exchange *exchan
     job->created_s = srv_now_s();
     job->arrived_ms = srv_now_ms();
     srv_job_attach(job, connection, info ? info->connect_fd : -1, &waker);
-    if (srv_service_accept(exchange->http->service, job, &exchange->fault)) {
+    if (hand_over(exchange, job)) {
         exchange->job = job;
         return true;
     }
@@ -203,6 +220,7 @@ static enum MHD_Result answer_get(struct MHD_Connection *connection,
                                   struct exchange *exchange)
 {
     struct srv_service *service = exchange->http->service;
+    const char *type = "application/json";
     char *json = NULL;
     int status = 200;
 
@@ -213,14 +231,19 @@ static enum MHD_Result answer_get(struct MHD_Connection *connection,
     case SRV_ROUTE_STATS:
         json = srv_service_stats(service);
         break;
+    case SRV_ROUTE_METRICS:
+        json = srv_service_metrics(service);
+        type = "text/plain; version=0.0.4; charset=utf-8";
+        break;
     case SRV_ROUTE_HEALTH:
         json = srv_service_health(service);
         status = atomic_load(&service->stopping) ? 503 : 200;
         break;
     case SRV_ROUTE_CHAT:
+    case SRV_ROUTE_FLUSH:
         break;
     }
-    return answer_json(connection, status, json, json ? strlen(json) : 0, NULL);
+    return answer_text(connection, status, json, json ? strlen(json) : 0, type, NULL);
 }
 
 static enum MHD_Result answer(struct MHD_Connection *connection,
@@ -230,7 +253,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection,
         return answer_job(connection, exchange);
     if (exchange->fault.status != 0)
         return answer_fault(connection, exchange);
-    if (exchange->route->id != SRV_ROUTE_CHAT)
+    if (strcmp(exchange->route->method, "GET") == 0)
         return answer_get(connection, exchange);
     if (!start_job(connection, exchange))
         return answer_fault(connection, exchange);

@@ -24,6 +24,7 @@ struct srv_job *srv_job_create(struct srv_buf *body)
     job->body = *body;
     *body = (struct srv_buf){0};
     job->refs = 1;
+    job->out_status = 200;
     job->fd = -1;
     return job;
 }
@@ -222,7 +223,14 @@ bool srv_job_check_gone(struct srv_job *job)
 
 void srv_job_finish(struct srv_job *job, const char *bytes, size_t length)
 {
+    srv_job_finish_with(job, 200, bytes, length);
+}
+
+void srv_job_finish_with(struct srv_job *job, int status, const char *bytes,
+                         size_t length)
+{
     pthread_mutex_lock(&job->mu);
+    job->out_status = status;
     if (append(job, bytes, length)) {
         job->state = SRV_JOB_DONE;
         wake(job);

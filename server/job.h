@@ -26,7 +26,7 @@ struct srv_waker {
     void (*resume)(void *connection);
 };
 
-/* One chat request on its way from the HTTP thread to the engine thread and back. It is
+/* One request on its way from the HTTP thread to the engine thread and back. It is
  * reference counted because either side may be done with it first: the client goes away
  * while the engine computes, or the engine is done while the client still reads. */
 struct srv_job {
@@ -37,6 +37,7 @@ struct srv_job {
     int32_t *tokens;
     size_t token_count;
     uint32_t max_tokens;
+    bool no_store; /* the client wants nothing of it kept */
     char id[SRV_JOB_ID_SIZE];
     const char *model; /* what answers call it; borrowed from chat or from the server */
     int64_t created_s;
@@ -54,6 +55,7 @@ struct srv_job {
     bool written;   /* since the last tick */
     struct srv_buf out;
     size_t out_at;
+    int out_status; /* HTTP, of a whole body */
     struct srv_fault fault;
 
     struct srv_job *next; /* guarded by the queue's mutex */
@@ -108,6 +110,10 @@ bool srv_job_check_gone(struct srv_job *job);
 
 /* The last bytes of a stream, or the whole body. */
 void srv_job_finish(struct srv_job *job, const char *bytes, size_t length);
+
+/* The whole body of an answer that may have another status than 200. */
+void srv_job_finish_with(struct srv_job *job, int status, const char *bytes,
+                         size_t length);
 
 /* Ends the job with an error: as an HTTP status when the answer has not begun, else as an
  * event. */

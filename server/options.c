@@ -35,7 +35,12 @@ static const struct option options[] = {
     {"--ssd-cache-free-floor", KIND_SIZE, FIELD(cache_free_floor_bytes), 0, 0},
     {"--ssd-cache-init", KIND_FLAG, FIELD(cache_init), 0, 0},
     {"--ssd-cache-allow-shared-dir", KIND_FLAG, FIELD(cache_allow_shared), 0, 0},
+    {"--prompt-cache", KIND_SIZE, FIELD(prompt_cache_bytes), 0, 0},
+    {"--ssd-demote-idle", KIND_COUNT, FIELD(demote_idle_s), 1, 1u << 30},
+    {"--spill-queue", KIND_SIZE, FIELD(spill_queue_bytes), 0, 0},
     {"--min-tokens", KIND_COUNT, FIELD(min_tokens), 1, 1u << 24},
+    {"--min-growth", KIND_COUNT, FIELD(min_growth_tokens), 1, 1u << 24},
+    {"--shutdown-timeout", KIND_COUNT, FIELD(shutdown_timeout_s), 1, 86400},
     {"--api-key-file", KIND_TEXT, FIELD(api_key_file), 0, 0},
     {"--trace", KIND_TEXT, FIELD(trace_file), 0, 0},
     {"--keepalive", KIND_COUNT, FIELD(keepalive_s), 1, 3600},
@@ -76,7 +81,26 @@ static const char help[] =
     "  --ssd-cache-init         use DIR although it holds other things\n"
     "  --ssd-cache-allow-shared-dir\n"
     "                           use DIR although others own it or may write there\n"
+    "  --prompt-cache SIZE      most bytes of prompt caches in memory (default: 8G, or a "
+    "quarter\n"
+    "                           of the machine's memory when that is less); 0 keeps "
+    "none\n"
+    "  --ssd-demote-idle SECONDS\n"
+    "                           give the memory back of what was not used for so long, "
+    "and\n"
+    "                           leave it to the disk (default: never)\n"
+    "  --spill-queue SIZE       most bytes that wait to be written (default 2G); beyond "
+    "it the\n"
+    "                           oldest is not stored\n"
     "  --min-tokens N           do not store fewer tokens than this (default 256)\n"
+    "  --min-growth N           store a conversation again only when it grew by so many "
+    "tokens\n"
+    "                           (default: 256, or a twentieth when that is more); at "
+    "the end\n"
+    "                           and on a flush it is stored in any case\n"
+    "  --shutdown-timeout SECONDS\n"
+    "                           how long SIGTERM may take to store the rest (default "
+    "120)\n"
     "\n"
     "Access and diagnosis:\n"
     "  --api-key-file FILE      the first line is the key; clients must send it as\n"
@@ -97,7 +121,8 @@ static const char help[] =
     "\n"
     "and see in usage.prompt_tokens_details.cached_tokens what did not have to be "
     "evaluated.\n"
-    "Also: GET /v1/models, GET /health, GET /stats.\n"
+    "Also: GET /v1/models, GET /health, GET /stats, GET /metrics (Prometheus), and\n"
+    "POST /admin/cache/flush, which stores everything and proves it.\n"
     "\n"
     "SIGTERM or Ctrl-C ends the running reply, stores it and exits; a second one exits "
     "at once.\n"
@@ -248,7 +273,10 @@ enum srv_parse_result srv_options_parse(int argc, char **argv, struct srv_option
         .port = 8080,
         .cache_max_bytes = CKV_DEFAULT,
         .cache_free_floor_bytes = CKV_DEFAULT,
+        .prompt_cache_bytes = CKV_DEFAULT,
+        .spill_queue_bytes = CKV_DEFAULT,
         .min_tokens = 256,
+        .shutdown_timeout_s = 120,
         .keepalive_s = 10,
     };
     for (i = 1; i < argc; i++) {

@@ -18,7 +18,12 @@ struct srv_options {
     uint64_t cache_free_floor_bytes; /* likewise */
     bool cache_init;
     bool cache_allow_shared;
+    uint64_t prompt_cache_bytes; /* RAM; CKV_DEFAULT = see srv_cold_options */
+    uint64_t spill_queue_bytes;  /* CKV_DEFAULT = the queue's own default */
+    uint32_t demote_idle_s;      /* 0 = never */
     uint32_t min_tokens;
+    uint32_t min_growth_tokens; /* 0 = the larger of 256 and 5 % */
+    uint32_t shutdown_timeout_s;
     const char *api_key_file;
     const char *trace_file;
     uint32_t keepalive_s;

@@ -6,6 +6,7 @@
 
 #include "cold.h"
 #include "engine.h"
+#include "flusher.h"
 #include "http.h"
 #include "log.h"
 #include "options.h"
@@ -17,6 +18,7 @@
 #include "trace.h"
 #include "worker.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,7 @@ struct server {
     struct srv_service service;
     struct srv_preparer preparer;
     struct srv_worker worker;
+    struct srv_flusher flusher;
     struct srv_ticker ticker;
     struct srv_http *http;
     int trace_fd;
@@ -44,6 +47,7 @@ struct server {
     bool prepares;
     bool works;
     bool ticks;
+    bool flushes;
 };
 
 static int usage(const char *text)
@@ -102,12 +106,14 @@ static bool open_cold(struct server *server)
         .free_floor_bytes = server->options.cache_free_floor_bytes,
         .init = server->options.cache_init,
         .allow_shared_dir = server->options.cache_allow_shared,
+        .prompt_cache_bytes = server->options.prompt_cache_bytes,
+        .spill_queue_bytes = server->options.spill_queue_bytes,
+        .demote_idle_s = server->options.demote_idle_s,
         .min_tokens = server->options.min_tokens,
+        .min_growth_tokens = server->options.min_growth_tokens,
         .stats = &server->stats,
     };
 
-    if (!options.dir)
-        return true;
     return srv_cold_open(&options, srv_engine_context(server->service.engine),
                          srv_engine_context_params(server->service.engine),
                          server->options.model, &server->service.cold, &server->fault);
@@ -121,6 +127,15 @@ static bool open_trace(struct server *server)
     return server->trace_fd >= 0;
 }
 
+static const char *tiers(const struct server *server)
+{
+    if (!server->service.cold)
+        return "without a prompt cache";
+    if (!server->options.cache_dir)
+        return "with a prompt cache in memory only";
+    return "with a prompt cache in memory and a cold tier";
+}
+
 static void announce(const struct server *server)
 {
     bool v6 = strchr(server->listener.address, ':') != NULL;
@@ -128,8 +143,7 @@ static void announce(const struct server *server)
     srv_log("model %s, context of %u tokens, %u threads, %s",
             srv_engine_model_name(server->service.engine),
             srv_engine_context_size(server->service.engine),
-            srv_engine_thread_count(server->service.engine),
-            server->service.cold ? "with a cold tier" : "without a cold tier");
+            srv_engine_thread_count(server->service.engine), tiers(server));
     printf("coldkv: listening on http://%s%s%s:%u\n", v6 ? "[" : "",
            server->listener.address, v6 ? "]" : "", server->listener.port);
     fflush(stdout);
@@ -146,9 +160,13 @@ static bool start_threads(struct server *server)
     };
     server->prepares = srv_preparer_start(&server->preparer, &server->service);
     server->works = server->prepares && srv_worker_start(&server->worker);
-    server->ticks = server->works && srv_ticker_start(&server->ticker, &server->queue,
-                                                      server->options.keepalive_s);
-    return server->ticks ||
+    server->ticks = server->works &&
+                    srv_ticker_start(&server->ticker, &server->queue,
+                                     server->service.cold, server->options.keepalive_s);
+    server->flusher.cold = server->service.cold;
+    server->flusher.timeout_s = server->options.shutdown_timeout_s;
+    server->flushes = server->ticks && srv_flusher_start(&server->flusher);
+    return server->flushes ||
            srv_fault_set(&server->fault, 500, NULL, NULL, "cannot start a thread");
 }
 
@@ -161,12 +179,34 @@ static void stop_threads(struct server *server)
     atomic_store(&server->service.stopping, true);
     srv_queue_close(&server->incoming, &stopping);
     srv_queue_close(&server->queue, &stopping);
+    srv_queue_close(&server->flusher.queue, &stopping);
     if (server->prepares)
         srv_preparer_join(&server->preparer);
     if (server->works)
         srv_worker_join(&server->worker);
     if (server->ticks)
         srv_ticker_stop(&server->ticker);
+    if (server->flushes)
+        srv_flusher_join(&server->flusher);
+}
+
+/* What the tiers hold becomes durable now, or is named. */
+static void flush(struct server *server)
+{
+    struct ckv_flush_evidence evidence;
+
+    if (!server->service.cold ||
+        !srv_cold_flush(server->service.cold, server->options.shutdown_timeout_s,
+                        &evidence))
+        return;
+    srv_log("%s: %" PRIu64 " entries on disk, the longest of %" PRIu64 " tokens; %" PRIu64
+            " pending, %" PRIu64 " missing, %" PRIu64 " failed, %" PRIu64
+            " dropped, after %.1f s",
+            evidence.durable ? "everything is stored" : "not everything is stored",
+            evidence.durable_entries, evidence.longest_durable_prefix_tokens,
+            evidence.pending_snapshots, evidence.missing_snapshots,
+            evidence.failed_spills, evidence.dropped_spills,
+            (double)evidence.elapsed_ns / 1e9);
 }
 
 /* With the engine loaded: everything else up, and down again in the other order. HTTP
@@ -183,6 +223,8 @@ static bool run(struct server *server)
         srv_stopper_wait(&server->stopper);
     }
     stop_threads(server);
+    if (ok)
+        flush(server);
     srv_http_stop(server->http);
     return ok;
 }
@@ -208,6 +250,7 @@ static int start(struct server *server)
 
     server->service.incoming = &server->incoming;
     server->service.queue = &server->queue;
+    server->service.flushes = &server->flusher.queue;
     server->service.stats = &server->stats;
     server->service.started_s = srv_now_s();
     atomic_init(&server->service.stopping, false);
@@ -225,20 +268,23 @@ static bool init(struct server *server)
 {
     if (!srv_stats_init(&server->stats))
         return false;
-    if (!srv_queue_init(&server->incoming, SRV_INCOMING_MAX)) {
-        srv_stats_deinit(&server->stats);
-        return false;
-    }
-    if (!srv_queue_init(&server->queue, SRV_WAITING_MAX)) {
-        srv_queue_deinit(&server->incoming);
-        srv_stats_deinit(&server->stats);
-        return false;
-    }
-    return true;
+    if (!srv_queue_init(&server->incoming, SRV_INCOMING_MAX))
+        goto no_incoming;
+    if (!srv_queue_init(&server->queue, SRV_WAITING_MAX))
+        goto no_queue;
+    if (srv_queue_init(&server->flusher.queue, SRV_FLUSHES_MAX))
+        return true;
+    srv_queue_deinit(&server->queue);
+no_queue:
+    srv_queue_deinit(&server->incoming);
+no_incoming:
+    srv_stats_deinit(&server->stats);
+    return false;
 }
 
 static void deinit(struct server *server)
 {
+    srv_queue_deinit(&server->flusher.queue);
     srv_queue_deinit(&server->queue);
     srv_queue_deinit(&server->incoming);
     srv_stats_deinit(&server->stats);

@@ -3,6 +3,21 @@
  * call. Failure: none after init. */
 #include "stats.h"
 
+const char *srv_source_name(enum srv_source source)
+{
+    static const char *const names[SRV_SOURCE_COUNT] = {"none", "live", "ram", "queue",
+                                                        "store"};
+
+    return names[source];
+}
+
+const char *srv_miss_name(enum srv_miss miss)
+{
+    static const char *const names[SRV_MISS_COUNT] = {"no_prefix", "too_short", "failed"};
+
+    return names[miss];
+}
+
 bool srv_stats_init(struct srv_stats *stats)
 {
     *stats = (struct srv_stats){0};

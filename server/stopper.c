@@ -19,8 +19,8 @@ static void *run(void *arg)
         if (again)
             _exit(128 + number);
         again = true;
-        srv_log("stopping: the running reply is finished and stored (a second signal "
-                "ends at once)");
+        srv_log("stopping: the running reply is finished, and what is held is stored (a "
+                "second signal ends at once)");
         pthread_mutex_lock(&stopper->mu);
         stopper->asked = true;
         pthread_cond_broadcast(&stopper->changed);

@@ -1,4 +1,4 @@
-/* The heartbeat of waiting streams.
+/* The heartbeat of waiting streams, and of what the tiers do now and then.
  * Invariant: the thread sleeps in poll and nowhere else, so closing the pipe's write end
  * ends it. Failure: without it streams work, but stay silent while they wait; start
  * reports it. */
@@ -18,15 +18,19 @@ static void *run(void *arg)
 
         if (ready > 0)
             return NULL;
-        if (ready == 0)
-            srv_queue_tick(ticker->queue);
+        if (ready != 0)
+            continue;
+        srv_queue_tick(ticker->queue);
+        if (ticker->cold)
+            srv_cold_tick(ticker->cold);
     }
 }
 
 bool srv_ticker_start(struct srv_ticker *ticker, struct srv_queue *queue,
-                      uint32_t interval_s)
+                      struct srv_cold *cold, uint32_t interval_s)
 {
     ticker->queue = queue;
+    ticker->cold = cold;
     ticker->interval_s = interval_s;
     if (pipe(ticker->wake_pipe) != 0)
         return false;

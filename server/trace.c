@@ -46,12 +46,13 @@ static bool encode(struct srv_buf *out, const struct srv_trace_line *line)
     if (line->has_logits)
         snprintf(hash, sizeof(hash), "\"%016" PRIx64 "\"", line->first_logits_hash);
     snprintf(numbers, sizeof(numbers),
-             "{\"id\":\"%s\",\"outcome\":\"%s\",\"cached_tokens\":%zu,\"first_logits_"
-             "wyhash\":%s,"
+             "{\"id\":\"%s\",\"outcome\":\"%s\",\"cached_tokens\":%zu,\"source\":\"%s\","
+             "\"first_logits_wyhash\":%s,"
              "\"wait_ms\":%.3f,\"ttft_ms\":%.3f,\"prefill_ms\":%.3f,\"restore_ms\":%.3f,"
              "\"restored_bytes\":%" PRIu64,
-             line->id, line->outcome, line->cached_count, hash, line->wait_ms,
-             line->ttft_ms, line->prefill_ms, line->restore_ms, line->restored_bytes);
+             line->id, line->outcome, line->cached_count, line->source, hash,
+             line->wait_ms, line->ttft_ms, line->prefill_ms, line->restore_ms,
+             line->restored_bytes);
     return srv_buf_append_text(out, numbers) &&
            append_tokens(out, "prompt_tokens", line->prompt, line->prompt_count) &&
            append_tokens(out, "evaluated_tokens", line->evaluated,

@@ -16,6 +16,7 @@ struct srv_trace_line {
     const int32_t *prompt;
     size_t prompt_count;
     size_t cached_count;
+    const char *source;       /* srv_source_name */
     const int32_t *evaluated; /* what the context holds, and a snapshot would hold */
     size_t evaluated_count;
     const int32_t *generated;

@@ -1,10 +1,10 @@
-/* One request after the other: restore, evaluate, generate, answer, store.
+/* One request after the other: take what is known, evaluate, generate, answer, hold.
  * Invariant: evaluated[0..evaluated_count) is exactly what sequence 0 of the context
- * holds. A prompt is always evaluated in the same pieces: up to its last token in
- * batches, then the last token alone. A restored run ends with the same last piece, so
- * both give the same logits. Failure: a failed evaluation fails its request and is never
- * stored; a client that went away ends its turn, and what was evaluated for it until then
- * is kept, for it may come back. */
+ * holds; between turns worker->live says the same. A prompt is always evaluated in the
+ * same pieces: up to its last token in batches, then the last token alone. A restored run
+ * ends with the same last piece, so both give the same logits. Failure: a failed
+ * evaluation fails its request and is never stored; a client that went away ends its
+ * turn, and what was evaluated for it until then is kept, for it may come back. */
 #include "worker.h"
 
 #include "log.h"
@@ -31,13 +31,36 @@ struct turn {
     size_t evaluated_count;
     int32_t *generated;
     size_t generated_count;
-    struct srv_cold_restored restored;
+    const char *ns;
+    struct srv_cold_taken taken;
     bool has_logits;
     uint64_t first_logits_hash;
     double began_ms;
     double prefill_ms;
     double ttft_ms;
 };
+
+static void forget_live(struct srv_worker *worker)
+{
+    free(worker->live_tokens);
+    free(worker->live_ns);
+    worker->live_tokens = NULL;
+    worker->live_ns = NULL;
+    worker->live_count = 0;
+}
+
+/* Remembers what the context holds; without memory for that it holds nothing of use. */
+static void remember_live(struct turn *turn)
+{
+    struct srv_worker *worker = turn->worker;
+
+    worker->live_ns = strdup(turn->ns);
+    if (!worker->live_ns)
+        return;
+    worker->live_tokens = turn->evaluated;
+    worker->live_count = turn->evaluated_count;
+    turn->evaluated = NULL;
+}
 
 static bool evaluate(struct turn *turn, const int32_t *tokens, size_t count,
                      bool want_logits)
@@ -53,16 +76,23 @@ static bool evaluate(struct turn *turn, const int32_t *tokens, size_t count,
     return true;
 }
 
-static void restore(struct turn *turn)
+/* Leaves the longest known prefix in the context. */
+static void take(struct turn *turn)
 {
+    struct srv_worker *worker = turn->worker;
     const struct srv_job *job = turn->job;
+    const struct srv_live live = {.ns = worker->live_ns ? worker->live_ns : "",
+                                  .tokens = worker->live_tokens,
+                                  .count = worker->live_count};
 
-    srv_engine_clear(turn->worker->engine);
-    if (!turn->worker->cold)
-        return;
-    srv_cold_restore(turn->worker->cold, job->tokens, job->token_count, &turn->restored);
-    memcpy(turn->evaluated, job->tokens, turn->restored.prefix * sizeof(*job->tokens));
-    turn->evaluated_count = turn->restored.prefix;
+    if (worker->cold)
+        srv_cold_take(worker->cold, turn->ns, job->tokens, job->token_count, &live,
+                      &turn->taken);
+    forget_live(worker);
+    if (turn->taken.prefix == 0)
+        srv_engine_clear(worker->engine);
+    memcpy(turn->evaluated, job->tokens, turn->taken.prefix * sizeof(*job->tokens));
+    turn->evaluated_count = turn->taken.prefix;
 }
 
 static enum outcome prefill(struct turn *turn)
@@ -151,7 +181,7 @@ static enum outcome run(struct turn *turn)
         return OUTCOME_FAILED;
     if (!srv_reply_begin(&turn->reply, turn->job))
         return lost(turn);
-    restore(turn);
+    take(turn);
     outcome = prefill(turn);
     if (outcome != OUTCOME_STOP)
         return outcome;
@@ -162,29 +192,36 @@ static enum outcome run(struct turn *turn)
     return outcome;
 }
 
-static void count_turn(struct turn *turn, enum outcome outcome, bool will_store)
+static void count_turn(struct turn *turn, enum outcome outcome, bool will_hold)
 {
     struct srv_counters *counters = srv_stats_begin(turn->worker->stats);
+    const struct srv_cold_taken *taken = &turn->taken;
 
     counters->requests++;
     counters->completed += outcome <= OUTCOME_LENGTH;
     counters->cancelled += outcome == OUTCOME_CANCELLED;
     counters->failed += outcome == OUTCOME_FAILED;
-    if (turn->worker->cold && turn->restored.prefix > 0)
-        counters->hits++;
-    else if (turn->worker->cold)
-        counters->misses++;
+    if (turn->worker->cold) {
+        counters->turns[taken->source]++;
+        counters->reused_tokens[taken->source] += taken->prefix;
+        counters->misses[taken->miss] += taken->source == SRV_SOURCE_NONE;
+    }
     counters->prompt_tokens += turn->job->token_count;
-    counters->cached_tokens += turn->restored.prefix;
+    counters->cached_tokens += taken->prefix;
     counters->completion_tokens += turn->generated_count;
-    counters->restored_bytes += turn->restored.bytes;
-    if (turn->restored.prefix > 0)
-        counters->last_restore_ms = turn->restored.elapsed_ms;
+    counters->restored_bytes += taken->read_bytes;
+    counters->reused_bytes += taken->reused_bytes;
+    if (taken->source == SRV_SOURCE_STORE) {
+        counters->last_restore_ms = taken->elapsed_ms;
+        counters->restore_ms_sum += taken->elapsed_ms;
+    }
     if (outcome <= OUTCOME_LENGTH) {
         counters->last_prefill_ms = turn->prefill_ms;
+        counters->prefill_ms_sum += turn->prefill_ms;
         counters->last_ttft_ms = turn->ttft_ms;
+        counters->ttft_ms_sum += turn->ttft_ms;
     }
-    counters->pending += will_store;
+    counters->pending += will_hold;
     srv_stats_end(turn->worker->stats);
 }
 
@@ -196,7 +233,8 @@ static void write_trace(struct turn *turn, enum outcome outcome)
         .outcome = outcome_names[outcome],
         .prompt = job->tokens,
         .prompt_count = job->token_count,
-        .cached_count = turn->restored.prefix,
+        .cached_count = turn->taken.prefix,
+        .source = srv_source_name(turn->taken.source),
         .evaluated = turn->evaluated,
         .evaluated_count = turn->evaluated_count,
         .generated = turn->generated,
@@ -206,8 +244,8 @@ static void write_trace(struct turn *turn, enum outcome outcome)
         .wait_ms = turn->began_ms - job->arrived_ms,
         .ttft_ms = turn->ttft_ms,
         .prefill_ms = turn->prefill_ms,
-        .restore_ms = turn->restored.elapsed_ms,
-        .restored_bytes = turn->restored.bytes,
+        .restore_ms = turn->taken.elapsed_ms,
+        .restored_bytes = turn->taken.read_bytes,
     };
 
     if (turn->worker->trace_fd >= 0 && !srv_trace_append(turn->worker->trace_fd, &line))
@@ -216,11 +254,11 @@ static void write_trace(struct turn *turn, enum outcome outcome)
 
 static void log_turn(const struct turn *turn, enum outcome outcome)
 {
-    srv_log("%s: %s, %zu prompt tokens, %zu of them restored in %.0f ms, %zu generated, "
-            "first after %.0f ms",
+    srv_log("%s: %s, %zu prompt tokens, %zu of them reused (%s) after %.0f ms, %zu "
+            "generated, first after %.0f ms",
             turn->job->id, outcome_names[outcome], turn->job->token_count,
-            turn->restored.prefix, turn->restored.elapsed_ms, turn->generated_count,
-            turn->ttft_ms);
+            turn->taken.prefix, srv_source_name(turn->taken.source),
+            turn->taken.elapsed_ms, turn->generated_count, turn->ttft_ms);
 }
 
 /* The answer's last bytes. Whoever sees them also sees the counters and the trace. */
@@ -229,7 +267,7 @@ static void answer(struct turn *turn, enum outcome outcome)
     struct srv_usage usage = {
         .prompt_tokens = (uint32_t)turn->job->token_count,
         .completion_tokens = (uint32_t)turn->generated_count,
-        .cached_tokens = (uint32_t)turn->restored.prefix,
+        .cached_tokens = (uint32_t)turn->taken.prefix,
     };
     struct srv_fault fault;
 
@@ -240,11 +278,11 @@ static void answer(struct turn *turn, enum outcome outcome)
     srv_job_fail(turn->job, &fault);
 }
 
-static void store(struct turn *turn)
+static void hold(struct turn *turn)
 {
     struct srv_worker *worker = turn->worker;
 
-    srv_cold_store(worker->cold, turn->evaluated, turn->evaluated_count);
+    srv_cold_hold(worker->cold, turn->ns, turn->evaluated, turn->evaluated_count);
     srv_stats_begin(worker->stats)->pending--;
     srv_stats_end(worker->stats);
 }
@@ -253,34 +291,63 @@ static void serve(struct srv_worker *worker, struct srv_job *job)
 {
     struct turn turn = {.worker = worker, .job = job, .began_ms = srv_now_ms()};
     enum outcome outcome;
-    bool will_store;
+    bool may_keep;
 
+    turn.ns = job->chat.cache_salt ? job->chat.cache_salt : "";
     turn.evaluated = calloc(job->token_count + job->max_tokens, sizeof(*turn.evaluated));
     turn.generated = calloc(job->max_tokens, sizeof(*turn.generated));
     outcome = run(&turn);
-    will_store = worker->cold && outcome != OUTCOME_FAILED &&
-                 srv_cold_wants(worker->cold, turn.evaluated, turn.evaluated_count);
-    count_turn(&turn, outcome, will_store);
+    may_keep = worker->cold && outcome != OUTCOME_FAILED && !job->no_store &&
+               turn.evaluated_count > 0;
+    count_turn(&turn, outcome, may_keep);
     write_trace(&turn, outcome);
     answer(&turn, outcome);
     log_turn(&turn, outcome);
-    if (will_store)
-        store(&turn);
+    if (may_keep) {
+        hold(&turn);
+        remember_live(&turn);
+    }
     srv_reply_deinit(&turn.reply);
     free(turn.evaluated);
     free(turn.generated);
+}
+
+/* The next job. The engine counts as resting only when none waits: between two requests
+ * there is no time for a write. */
+static struct srv_job *next_job(struct srv_worker *worker, bool *working)
+{
+    size_t waiting = 0;
+    size_t running;
+    struct srv_job *job;
+
+    if (*working)
+        srv_queue_count(worker->queue, &waiting, &running);
+    if (*working && waiting == 0) {
+        srv_cold_end_work(worker->cold);
+        *working = false;
+    }
+    job = srv_queue_take(worker->queue);
+    if (job && !*working) {
+        srv_cold_begin_work(worker->cold);
+        *working = true;
+    }
+    return job;
 }
 
 static void *loop(void *arg)
 {
     struct srv_worker *worker = arg;
     struct srv_job *job;
+    bool working = false;
 
-    while ((job = srv_queue_take(worker->queue)) != NULL) {
+    while ((job = next_job(worker, &working)) != NULL) {
         if (!srv_job_check_gone(job) && srv_job_begin(job))
             serve(worker, job);
         srv_queue_done(worker->queue);
     }
+    if (working)
+        srv_cold_end_work(worker->cold);
+    forget_live(worker);
     return NULL;
 }
 

@@ -114,6 +114,7 @@ void ckv_llama_destroy(struct ckv_llama *bridge)
     if (!bridge)
         return;
     alloc = bridge->alloc;
+    ckv_llama_snapshot_destroy(bridge->arriving);
     ckvi_llama_layout_deinit(&bridge->layout);
     ckvi_llama_text_deinit(&bridge->model_id);
     ckvi_llama_text_deinit(&bridge->description);

@@ -87,6 +87,14 @@ static enum ckv_status check_room(const struct ckv_llama *bridge,
     return CKV_OK;
 }
 
+enum ckv_status ckvi_llama_check_stored(const struct ckv_llama *bridge,
+                                        const struct ckv_entry *entry,
+                                        struct ckv_error *error)
+{
+    enum ckv_status status = check_entry(entry, error);
+    return status ? status : check_room(bridge, entry, error);
+}
+
 static enum ckv_status prepare(void *ctx, const struct ckv_entry *entry, uint64_t prefix,
                                struct ckv_sink *sink, struct ckv_error *error)
 {
@@ -94,9 +102,7 @@ static enum ckv_status prepare(void *ctx, const struct ckv_entry *entry, uint64_
     enum ckv_status status;
     (void)prefix;
     drop_state(restore);
-    status = check_entry(entry, error);
-    if (!status)
-        status = check_room(restore->bridge, entry, error);
+    status = ckvi_llama_check_stored(restore->bridge, entry, error);
     if (status)
         return status;
     restore->state_bytes = (size_t)entry->caches[0].tensors[0].bytes;
@@ -109,12 +115,12 @@ static enum ckv_status prepare(void *ctx, const struct ckv_entry *entry, uint64_
     return CKV_OK;
 }
 
-static enum ckv_status check_positions(const struct restore *restore, uint64_t count,
-                                       const char *when, struct ckv_error *error)
+static enum ckv_status check_positions(const struct ckv_llama *bridge, int32_t sequence,
+                                       uint64_t count, const char *when,
+                                       struct ckv_error *error)
 {
-    llama_memory_t memory = restore->bridge->memory;
-    llama_pos first = llama_memory_seq_pos_min(memory, restore->sequence);
-    llama_pos last = llama_memory_seq_pos_max(memory, restore->sequence);
+    llama_pos first = llama_memory_seq_pos_min(bridge->memory, sequence);
+    llama_pos last = llama_memory_seq_pos_max(bridge->memory, sequence);
     if (first == 0 && last >= 0 && (uint64_t)last + 1 == count)
         return CKV_OK;
     return ckv_error_set(error, CKV_REFUSED,
@@ -123,44 +129,58 @@ static enum ckv_status check_positions(const struct restore *restore, uint64_t c
                          first, last, when, count - 1);
 }
 
-static enum ckv_status load_state(const struct restore *restore, uint64_t token_count,
-                                  uint64_t prefix, struct ckv_error *error)
+static enum ckv_status load_and_cut(struct ckv_llama *bridge, int32_t sequence,
+                                    const struct ckvi_llama_state *state, uint64_t prefix,
+                                    struct ckv_error *error)
 {
-    struct ckv_llama *bridge = restore->bridge;
-    size_t size = restore->state_bytes;
-    size_t read = llama_state_seq_set_data(bridge->context, restore->state, size,
-                                           restore->sequence);
+    size_t read =
+        llama_state_seq_set_data(bridge->context, state->bytes, state->size, sequence);
     enum ckv_status status;
-    if (read != size)
+    if (read != state->size)
         return ckv_error_set(error, CKV_REFUSED,
-                             "llama.cpp took %zu of the state's %zu bytes", read, size);
-    status = check_positions(restore, token_count, "after loading", error);
-    if (status || prefix == token_count)
+                             "llama.cpp took %zu of the state's %zu bytes", read,
+                             state->size);
+    status =
+        check_positions(bridge, sequence, state->token_count, "after loading", error);
+    if (status || prefix == state->token_count)
         return status;
-    if (!llama_memory_seq_rm(bridge->memory, restore->sequence, (llama_pos)prefix, -1))
+    if (!llama_memory_seq_rm(bridge->memory, sequence, (llama_pos)prefix, -1))
         return ckv_error_set(error, CKV_REFUSED,
                              "llama.cpp does not cut the sequence to %" PRIu64 " tokens",
                              prefix);
-    return check_positions(restore, prefix, "after cutting", error);
+    return check_positions(bridge, sequence, prefix, "after cutting", error);
+}
+
+enum ckv_status ckvi_llama_load(struct ckv_llama *bridge, int32_t sequence,
+                                const struct ckvi_llama_state *state, uint64_t prefix,
+                                struct ckv_error *error)
+{
+    enum ckv_status status;
+    if (prefix == 0 || prefix > state->token_count)
+        return ckv_error_set(error, CKV_INVALID,
+                             "%" PRIu64 " of %" PRIu64 " tokens cannot be reused", prefix,
+                             state->token_count);
+    status = ckvi_llama_blob_check(&bridge->layout, state->bytes, state->size,
+                                   (size_t)state->token_count, error);
+    if (status)
+        return status;
+    status = load_and_cut(bridge, sequence, state, prefix, error);
+    if (status)
+        (void)ckvi_llama_sequence_clear(bridge, sequence, NULL);
+    return status;
 }
 
 static enum ckv_status accept(void *ctx, const struct ckv_entry *entry, uint64_t prefix,
                               struct ckv_error *error)
 {
     struct restore *restore = ctx;
-    enum ckv_status status;
-    if (prefix == 0 || prefix > entry->token_count)
-        status = ckv_error_set(error, CKV_INVALID,
-                               "%" PRIu64 " of %zu tokens cannot be reused", prefix,
-                               entry->token_count);
-    else
-        status = ckvi_llama_blob_check(&restore->bridge->layout, restore->state,
-                                       restore->state_bytes, entry->token_count, error);
-    if (!status) {
-        status = load_state(restore, entry->token_count, prefix, error);
-        if (status)
-            (void)ckvi_llama_sequence_clear(restore->bridge, restore->sequence, NULL);
-    }
+    const struct ckvi_llama_state state = {
+        .bytes = restore->state,
+        .size = restore->state_bytes,
+        .token_count = entry->token_count,
+    };
+    enum ckv_status status =
+        ckvi_llama_load(restore->bridge, restore->sequence, &state, prefix, error);
     drop_state(restore);
     if (status)
         ckvi_llama_log(restore->bridge, CKV_LOG_WARN, "llama.refused", "%s",

@@ -8,6 +8,7 @@
  * the copy; a state that is not complete, or that shares its context, is refused with
  * what was found. Creation that fails leaves nothing behind, and the sequence untouched.
  */
+#include "snapshot.h"
 #include "bridge.h"
 #include "memory.h"
 
@@ -168,6 +169,40 @@ enum ckv_status ckv_llama_snapshot_create(struct ckv_llama *bridge, int32_t sequ
     describe(snapshot);
     *out = snapshot;
     return CKV_OK;
+}
+
+enum ckv_status ckvi_llama_snapshot_receive(struct ckv_llama *bridge,
+                                            const struct ckv_entry *entry,
+                                            struct ckv_llama_snapshot **out,
+                                            struct ckv_error *error)
+{
+    struct ckv_llama_snapshot *snapshot =
+        ckvi_llama_allocate(bridge->alloc, 1, sizeof *snapshot);
+    *out = NULL;
+    if (!snapshot)
+        return ckvi_llama_nomem(error, "a snapshot");
+    snapshot->alloc = bridge->alloc;
+    snapshot->token_count = entry->token_count;
+    snapshot->state_bytes = (size_t)entry->caches[0].tensors[0].bytes;
+    snapshot->tokens = ckvi_llama_allocate(snapshot->alloc, snapshot->token_count,
+                                           sizeof *snapshot->tokens);
+    snapshot->state = ckvi_llama_allocate_payload(snapshot->alloc, snapshot->state_bytes);
+    if (!snapshot->tokens || !snapshot->state) {
+        (void)ckv_error_set(error, CKV_NOMEM, "out of memory for a state of %zu bytes",
+                            snapshot->state_bytes);
+        ckv_llama_snapshot_destroy(snapshot);
+        return CKV_NOMEM;
+    }
+    memcpy(snapshot->tokens, entry->tokens,
+           snapshot->token_count * sizeof *snapshot->tokens);
+    describe(snapshot);
+    *out = snapshot;
+    return CKV_OK;
+}
+
+uint8_t *ckvi_llama_snapshot_state(struct ckv_llama_snapshot *snapshot)
+{
+    return snapshot->state;
 }
 
 void ckv_llama_snapshot_destroy(struct ckv_llama_snapshot *snapshot)

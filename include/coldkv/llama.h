@@ -15,7 +15,9 @@
 
 #include <coldkv/alloc.h>
 #include <coldkv/entry.h>
+#include <coldkv/held.h>
 #include <coldkv/log.h>
+#include <coldkv/prompt_cache.h>
 #include <coldkv/status.h>
 #include <coldkv/store.h>
 #include <coldkv/transfer.h>
@@ -106,6 +108,35 @@ CKV_API enum ckv_status ckv_llama_restore(struct ckv_llama *bridge,
                                           int32_t sequence, const int32_t *prompt,
                                           size_t prompt_length, struct ckv_restored *out,
                                           struct ckv_error *error) CKV_WARN_UNUSED;
+
+/** A snapshot of `sequence` as a held entry, for the tiers in memory: one reference, the
+ * caller's. Conditions and failures are those of ckv_llama_snapshot_create. The entry is
+ * released through the bridge's allocator on whichever thread drops it last, also after
+ * the bridge is gone. */
+CKV_API enum ckv_status ckv_llama_hold(struct ckv_llama *bridge, int32_t sequence,
+                                       const int32_t *tokens, size_t token_count,
+                                       struct ckv_held **out,
+                                       struct ckv_error *error) CKV_WARN_UNUSED;
+
+/** How a prompt cache makes held entries of what its store has (worth is left NULL). The
+ * context is not touched; one take at a time, on the bridge's thread. */
+CKV_API void ckv_llama_get_restorer(struct ckv_llama *bridge, struct ckv_restorer *out);
+
+/** Puts the first `prefix` tokens of a held entry, which this bridge made, into
+ * `sequence` in place of what it holds. The entry stays as it is. After a failure the
+ * sequence is empty; one that the context does not have is INVALID and touches nothing.
+ */
+CKV_API enum ckv_status ckv_llama_apply(struct ckv_llama *bridge,
+                                        const struct ckv_held *held, int32_t sequence,
+                                        uint64_t prefix,
+                                        struct ckv_error *error) CKV_WARN_UNUSED;
+
+/** Cuts a live sequence, which holds exactly positions 0..token_count-1, to its first
+ * `prefix` tokens, where its memory can still be cut there. After a failure the sequence
+ * is empty. */
+CKV_API enum ckv_status ckv_llama_cut(struct ckv_llama *bridge, int32_t sequence,
+                                      size_t token_count, uint64_t prefix,
+                                      struct ckv_error *error) CKV_WARN_UNUSED;
 
 #ifdef __cplusplus
 }

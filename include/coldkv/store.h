@@ -241,10 +241,12 @@ struct ckv_store_stats {
     uint64_t restored_bytes;
     uint64_t partial_restores; /**< of these: only a prefix's rows were read */
     int64_t restore_last_ns;
+    int64_t restore_total_ns;  /**< of all restores that came through */
     uint64_t misses;           /**< restores that found nothing */
     uint64_t restore_failures; /**< candidates that could not be used, for any reason */
     uint64_t puts;
     uint64_t written_bytes;
+    int64_t put_total_ns; /**< of all puts that wrote, gate and pace included */
     uint64_t put_failures;
     uint64_t refused_full; /**< of these: no room under cap or floor */
     uint64_t superseded;

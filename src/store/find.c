@@ -70,10 +70,14 @@ void ckv_store_get_stats(struct ckv_store *store, struct ckv_store_stats *out)
         .partial_restores = read_count(&counters->partial_restores),
         .restore_last_ns =
             atomic_load_explicit(&counters->restore_last_ns, memory_order_relaxed),
+        .restore_total_ns =
+            atomic_load_explicit(&counters->restore_total_ns, memory_order_relaxed),
         .misses = read_count(&counters->misses),
         .restore_failures = read_count(&counters->restore_failures),
         .puts = read_count(&counters->puts),
         .written_bytes = read_count(&counters->written_bytes),
+        .put_total_ns =
+            atomic_load_explicit(&counters->put_total_ns, memory_order_relaxed),
         .put_failures = read_count(&counters->put_failures),
         .refused_full = read_count(&counters->refused_full),
         .superseded = read_count(&counters->superseded),

@@ -331,6 +331,8 @@ static void settle_stored(struct ckv_put *put)
     put->result.file_bytes = put->file_bytes;
     put->result.written_bytes = put->file_bytes;
     put->result.elapsed_ns = ckvi_monotonic_ns(store) - put->started_ns;
+    (void)atomic_fetch_add_explicit(&store->counters.put_total_ns, put->result.elapsed_ns,
+                                    memory_order_relaxed);
 }
 
 static enum ckv_status run_step(struct ckv_put *put, struct ckv_error *error)

@@ -221,6 +221,8 @@ static void settle_success(const struct attempt *attempt, struct ckv_restored *o
     if (attempt->partial)
         ckvi_count(&counters->partial_restores, 1);
     atomic_store_explicit(&counters->restore_last_ns, elapsed_ns, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&counters->restore_total_ns, elapsed_ns,
+                                    memory_order_relaxed);
     *out = (struct ckv_restored){
         .id = attempt->match.id,
         .prefix = attempt->match.prefix,

@@ -15,10 +15,12 @@ struct ckvi_counters {
     _Atomic uint64_t restored_bytes;
     _Atomic uint64_t partial_restores;
     _Atomic int64_t restore_last_ns;
+    _Atomic int64_t restore_total_ns;
     _Atomic uint64_t misses;
     _Atomic uint64_t restore_failures;
     _Atomic uint64_t puts;
     _Atomic uint64_t written_bytes;
+    _Atomic int64_t put_total_ns;
     _Atomic uint64_t put_failures;
     _Atomic uint64_t refused_full;
     _Atomic uint64_t superseded;
