@@ -100,13 +100,20 @@ def bench_length(options, folder, records):
     """One cold run and `options.rounds` restored ones of each kind, by the server's trace."""
     question = [{"role": "user", "content": facts(0, records) + "\nSum it up."}]
     times = {"warm": [], "cold": []}
-    server = Server(options.program, options.model, folder, threads=options.threads)
+
+    def start():
+        return Server(options.program, options.model, folder, threads=options.threads)
+
+    server = start()
     try:
         server.chat(question, 2)
         server.wait_durable(1)
         (entry,) = server.entries()
         for _ in range(options.rounds):
             for state in times:
+                # Nothing may be left of it in the server's own memory.
+                server.kill()
+                server = start()
                 if state == "cold":
                     drop_from_page_cache(entry)
                     if resident_bytes(entry) > 0:

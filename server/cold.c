@@ -43,6 +43,8 @@ bool srv_cold_flush(struct srv_cold *cold, uint32_t timeout_s,
     *out = (struct ckv_flush_evidence){0};
     if (!cold->store)
         return false;
+    /* Whoever saw a reply end and asks then means that reply too. */
+    srv_stats_wait_handed_over(cold->stats);
     ckv_error_clear(&error);
     status = ckv_durability_flush(cold->durability,
                                   clock->monotonic_ns(clock->ctx) + timeout_s * NS_PER_S,

@@ -21,12 +21,38 @@ const char *srv_miss_name(enum srv_miss miss)
 bool srv_stats_init(struct srv_stats *stats)
 {
     *stats = (struct srv_stats){0};
-    return pthread_mutex_init(&stats->mu, NULL) == 0;
+    if (pthread_mutex_init(&stats->mu, NULL) != 0)
+        return false;
+    if (pthread_cond_init(&stats->handed_over, NULL) == 0)
+        return true;
+    pthread_mutex_destroy(&stats->mu);
+    return false;
 }
 
 void srv_stats_deinit(struct srv_stats *stats)
 {
+    pthread_cond_destroy(&stats->handed_over);
     pthread_mutex_destroy(&stats->mu);
+}
+
+void srv_stats_hand_over(struct srv_stats *stats)
+{
+    pthread_mutex_lock(&stats->mu);
+    stats->counters.pending--;
+    stats->counters.handed_over++;
+    pthread_cond_broadcast(&stats->handed_over);
+    pthread_mutex_unlock(&stats->mu);
+}
+
+void srv_stats_wait_handed_over(struct srv_stats *stats)
+{
+    uint64_t wanted;
+
+    pthread_mutex_lock(&stats->mu);
+    wanted = stats->counters.handed_over + stats->counters.pending;
+    while (stats->counters.handed_over < wanted)
+        pthread_cond_wait(&stats->handed_over, &stats->mu);
+    pthread_mutex_unlock(&stats->mu);
 }
 
 struct srv_counters *srv_stats_begin(struct srv_stats *stats)

@@ -45,6 +45,7 @@ struct srv_counters {
     uint64_t restored_bytes; /* read from the store */
     uint64_t reused_bytes;   /* of states, in proportion to the prefix; live ones not */
     uint64_t tier_failures;  /* each became a miss or "not stored" */
+    uint64_t handed_over;    /* replies whose state went to the tiers, or could not */
     uint64_t pending;        /* replies that ended and are not handed to the tiers yet */
     double restore_ms_sum;
     double prefill_ms_sum;
@@ -56,6 +57,7 @@ struct srv_counters {
 
 struct srv_stats {
     pthread_mutex_t mu;
+    pthread_cond_t handed_over;
     struct srv_counters counters; /* guarded by mu */
 };
 
@@ -65,6 +67,12 @@ void srv_stats_deinit(struct srv_stats *stats);
 /* Locks; what is changed until srv_stats_end is seen as one change. */
 struct srv_counters *srv_stats_begin(struct srv_stats *stats);
 void srv_stats_end(struct srv_stats *stats);
+/* A reply's state was handed to the tiers: one less is pending. */
+void srv_stats_hand_over(struct srv_stats *stats);
+
+/* Waits until those are handed over that were pending when it was called. */
+void srv_stats_wait_handed_over(struct srv_stats *stats);
+
 struct srv_counters srv_stats_get(struct srv_stats *stats);
 
 #endif

@@ -283,8 +283,7 @@ static void hold(struct turn *turn)
     struct srv_worker *worker = turn->worker;
 
     srv_cold_hold(worker->cold, turn->ns, turn->evaluated, turn->evaluated_count);
-    srv_stats_begin(worker->stats)->pending--;
-    srv_stats_end(worker->stats);
+    srv_stats_hand_over(worker->stats);
 }
 
 static void serve(struct srv_worker *worker, struct srv_job *job)

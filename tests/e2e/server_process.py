@@ -15,14 +15,17 @@ REPLY_SECONDS = 1200
 class Server:
     """One process. `folder` keeps its store, trace and log; a restart finds them again."""
 
-    def __init__(self, program, model, folder, *extra, threads=1):
+    def __init__(self, program, model, folder, *extra, threads=1, ssd=True):
         self.folder = folder
+        self.headers = {}
         self.trace_path = os.path.join(folder, "trace.jsonl")
         self.log_path = os.path.join(folder, "server.log")
         self.store = os.path.join(folder, "store")
         command = [program, "serve", "--model", model, "--port", "0"]
-        command += ["--ssd-cache", self.store, "--ssd-cache-max", "4G"]
-        command += ["--ssd-cache-free-floor", "1M", "--trace", self.trace_path]
+        if ssd:
+            command += ["--ssd-cache", self.store, "--ssd-cache-max", "4G"]
+            command += ["--ssd-cache-free-floor", "1M"]
+        command += ["--trace", self.trace_path]
         command += ["--threads", str(threads), *extra]
         self.log = open(self.log_path, "ab")
         self.process = subprocess.Popen(
@@ -130,15 +133,19 @@ class Server:
             raise RuntimeError(f"/stats: {status}")
         return stats
 
+    def flush(self):
+        """(status, evidence) of POST /admin/cache/flush."""
+        return self.request("POST", "/admin/cache/flush", headers=self.headers)
+
     def wait_durable(self, completed):
-        """Until `completed` requests are answered and nothing waits to be stored."""
+        """Until `completed` requests are answered and everything that can be is stored."""
         deadline = time.monotonic() + REPLY_SECONDS
-        while time.monotonic() < deadline:
-            stats = self.stats()
-            if stats["completed"] >= completed and stats["durable"]["pending"] == 0:
-                return stats
+        while self.stats()["completed"] < completed:
+            if time.monotonic() > deadline:
+                raise RuntimeError("the requests did not complete")
             time.sleep(0.02)
-        raise RuntimeError("nothing became durable")
+        self.flush()
+        return self.stats()
 
     def entries(self):
         """Paths of the stored entries."""
