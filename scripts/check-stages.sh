@@ -151,6 +151,14 @@ stage_asan() {
     return $status
 }
 
+# Threads: everything but what loads libllama, which is not built for it.
+stage_tsan() {
+    local build=$ROOT/build/check-tsan COLDKV_LLAMA=OFF
+    configure "$build" clang -DCOLDKV_SANITIZE=thread && compile "$build" || return 1
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    run_ctest "$1" "$build" -j "$JOBS" -LE '^(e2e|crash)$'
+}
+
 stage_bare() {
     local build=$ROOT/build/check-bare status=0 COLDKV_LLAMA=OFF
     configure "$build" gcc -DCMAKE_BUILD_TYPE=Release && compile "$build" || return 1

@@ -8,6 +8,7 @@
 #   gcc       gcc, optimised, asserts on: all tests
 #   clang     clang: all tests but the end-to-end ones
 #   asan      clang with address and undefined behaviour sanitizers: all tests
+#   tsan      clang with the thread sanitizer: all tests that need no libllama
 #   bare      without libllama, as released (NDEBUG): all tests that remain
 #   release   the builds that users make, static and shared
 #   tidy      clang-tidy on src, bridge, server, cli, bench
@@ -21,7 +22,7 @@ set -uo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/scripts/check-stages.sh"
 
-ALL=(layers format gcc clang asan bare release tidy cppcheck fuzz)
+ALL=(layers format gcc clang asan tsan bare release tidy cppcheck fuzz)
 case ${1:-} in
 -h | --help)
     sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"

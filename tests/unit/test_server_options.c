@@ -81,9 +81,31 @@ static void test_defaults(void **state)
     assert_null(options.cache_dir);
     assert_true(options.cache_max_bytes == CKV_DEFAULT);
     assert_true(options.cache_free_floor_bytes == CKV_DEFAULT);
+    assert_true(options.prompt_cache_bytes == CKV_DEFAULT);
+    assert_true(options.spill_queue_bytes == CKV_DEFAULT);
+    assert_int_equal(options.demote_idle_s, 0);
     assert_int_equal(options.min_tokens, 256);
+    assert_int_equal(options.min_growth_tokens, 0);
+    assert_int_equal(options.shutdown_timeout_s, 120);
     assert_int_equal(options.keepalive_s, 10);
     assert_false(options.cache_init);
+}
+
+static void test_the_tiers(void **state)
+{
+    const char *const argv[] = {
+        "serve", "--model",           "m",   "--prompt-cache=0", "--spill-queue",
+        "64M",   "--ssd-demote-idle", "300", "--min-growth=1",   "--shutdown-timeout",
+        "5"};
+    struct srv_options options;
+
+    (void)state;
+    assert_int_equal(parse(&options, 11, argv), SRV_PARSE_OK);
+    assert_true(options.prompt_cache_bytes == 0);
+    assert_true(options.spill_queue_bytes == 67108864);
+    assert_int_equal(options.demote_idle_s, 300);
+    assert_int_equal(options.min_growth_tokens, 1);
+    assert_int_equal(options.shutdown_timeout_s, 5);
 }
 
 static void test_both_spellings_of_a_value(void **state)
@@ -184,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_the_tiers),
         cmocka_unit_test(test_both_spellings_of_a_value),
         cmocka_unit_test(test_what_is_wrong_is_a_usage_error),
         cmocka_unit_test(test_the_key_is_the_first_line),
