@@ -144,6 +144,9 @@ static json_t *tier_figures(struct srv_service *service,
 {
     const struct srv_counters *c = &figures->counters;
     const struct srv_cold_stats *cold = &figures->cold;
+    json_int_t failures =
+        (json_int_t)c->tier_failures + (json_int_t)cold->store.put_failures;
+    json_int_t pending = (json_int_t)c->pending + (json_int_t)cold->pending;
 
     return json_pack(
         "{s:s?,s:s?,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:o,s:o,s:{s:I,s:I,s:I}}",
@@ -153,15 +156,13 @@ static json_t *tier_figures(struct srv_service *service,
         by_miss(c->misses), "restored_bytes", (json_int_t)c->restored_bytes,
         "reused_bytes", (json_int_t)c->reused_bytes, "stored_bytes",
         (json_int_t)cold->store.written_bytes, "stored_entries",
-        (json_int_t)cold->store.puts, "tier_failures",
-        (json_int_t)(c->tier_failures + cold->store.put_failures),
+        (json_int_t)cold->store.puts, "tier_failures", failures,
         "bytes_written_per_byte_reused", srv_bytes_written_per_byte_reused(figures),
         "ram", service->cold ? ram_figures(&cold->ram) : json_null(), "queue",
         cold->has_store ? queue_figures(&cold->queue) : json_null(), "store",
         cold->has_store ? store_figures(&cold->store) : json_null(), "durable", "entries",
         (json_int_t)cold->store.entries, "longest_prefix_tokens",
-        (json_int_t)cold->store.longest_prefix_tokens, "pending",
-        (json_int_t)(c->pending + cold->pending));
+        (json_int_t)cold->store.longest_prefix_tokens, "pending", pending);
 }
 
 char *srv_service_stats(struct srv_service *service)
