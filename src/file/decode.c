@@ -176,7 +176,8 @@ static void link_tensors(struct ckv_header *header)
     size_t next = 0;
     header->entry.caches = storage->caches;
     for (size_t i = 0; i < header->entry.cache_count; i++) {
-        storage->caches[i].tensors = storage->tensors + next;
+        /* With no tensors at all there is no array either. */
+        storage->caches[i].tensors = storage->tensors ? storage->tensors + next : NULL;
         next += storage->caches[i].tensor_count;
     }
 }

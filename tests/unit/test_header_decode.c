@@ -392,6 +392,17 @@ static void the_file_has_exactly_the_size_of_its_header(void **state)
     expect_refused_text(kv_text, UINT64_MAX, CKV_CORRUPT, "file size");
 }
 
+/* Its array of tensors is empty: nothing may be counted from where it would begin. */
+static void an_entry_without_any_tensor_is_refused(void **state)
+{
+    (void)state;
+    expect_refused_text("{\"formatVersion\":3,\"createdAt\":1,\"tokens\":[1,2,3],"
+                        "\"caches\":[{\"kind\":\"state\",\"offset\":3,\"engine\":"
+                        "\"llama.cpp\",\"floor\":2,\"tensors\":[]}]}",
+                        16384, CKV_CORRUPT,
+                        "caches[0] (state).tensors: expected at least 1 tensor");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +423,7 @@ int main(void)
         cmocka_unit_test(values_of_metadata_are_bounded),
         cmocka_unit_test(claims_are_compared_with_each_other),
         cmocka_unit_test(the_file_has_exactly_the_size_of_its_header),
+        cmocka_unit_test(an_entry_without_any_tensor_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
