@@ -36,6 +36,19 @@ void test_world_init(struct test_world *world)
     };
 }
 
+void test_world_init_crashed(struct test_world *after, struct test_world *before,
+                             const struct test_crash *crash)
+{
+    test_world_init(after);
+    after->clock.realtime_ns = before->clock.realtime_ns;
+    after->options.cap_bytes = before->options.cap_bytes;
+    after->options.free_floor_bytes = before->options.free_floor_bytes;
+    test_faulty_io_deinit(&after->faulty);
+    test_memory_io_destroy(after->memory);
+    after->memory = test_crash_disk(before->memory, crash, &after->clock.clock);
+    test_faulty_io_init(&after->faulty, test_memory_io_table(after->memory));
+}
+
 int test_world_deinit(struct test_world *world)
 {
     bool clean = test_faulty_io_clean(&world->faulty);

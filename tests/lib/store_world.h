@@ -14,6 +14,7 @@
 
 #include "lib/capture_log.h"
 #include "lib/counting_alloc.h"
+#include "lib/crash_disk.h"
 #include "lib/entry_builder.h"
 #include "lib/fake_clock.h"
 #include "lib/faulty_io.h"
@@ -43,6 +44,11 @@ struct test_world {
 void test_world_init(struct test_world *world);
 /* -1 when memory, a file or a folder is left: what a teardown returns. */
 int test_world_deinit(struct test_world *world);
+
+/* A new world on what is left of another one's disk, whose log was on from its begin; the
+ * other one stays as it is. The clock shows the same time, cap and floor are the same. */
+void test_world_init_crashed(struct test_world *after, struct test_world *before,
+                             const struct test_crash *crash);
 
 /* A store on TEST_STORE_PATH; failure ends the program with the reason. */
 struct ckv_store *test_world_open(struct test_world *world);
