@@ -13,6 +13,7 @@
 
 static const struct srv_route routes[] = {
     {SRV_ROUTE_CHAT, "/v1/chat/completions", "POST"},
+    {SRV_ROUTE_COMPLETION, "/v1/completions", "POST"},
     {SRV_ROUTE_MODELS, "/v1/models", "GET"},
     {SRV_ROUTE_HEALTH, "/health", "GET"},
     {SRV_ROUTE_STATS, "/stats", "GET"},
@@ -42,6 +43,7 @@ void srv_headers_add(struct srv_headers *headers, const char *name, const char *
         {"Authorization", &headers->authorization},
         {"Content-Type", &headers->content_type},
         {"Content-Length", &headers->content_length},
+        {"X-Coldkv-No-Store", &headers->no_store},
     };
     size_t i;
 
@@ -112,6 +114,24 @@ static bool check_body(const struct srv_headers *headers, uint64_t body_bytes_ma
     return true;
 }
 
+/* A wish that is not understood must not be passed over: the prompt would be kept. */
+static bool read_no_store(struct srv_headers *headers, struct srv_fault *fault)
+{
+    const char *value = headers->no_store;
+
+    if (!value || strcmp(value, "0") == 0 || strcasecmp(value, "false") == 0)
+        return true;
+    headers->keeps_nothing = strcmp(value, "1") == 0 || strcasecmp(value, "true") == 0;
+    return headers->keeps_nothing ||
+           srv_fault_set(fault, 400, "bad_header", NULL,
+                         "the header X-Coldkv-No-Store must be 1 or 0");
+}
+
+static bool generates(const struct srv_route *route)
+{
+    return route->id == SRV_ROUTE_CHAT || route->id == SRV_ROUTE_COMPLETION;
+}
+
 bool srv_access_check(const struct srv_access *access, const struct srv_route *route,
                       const char *method, struct srv_headers *headers,
                       struct srv_fault *fault)
@@ -124,8 +144,9 @@ bool srv_access_check(const struct srv_access *access, const struct srv_route *r
     if (ok && !method_fits(route, method))
         ok = srv_fault_set(fault, 405, "method_not_allowed", NULL, "use %s here",
                            route->method);
-    if (ok && route->id == SRV_ROUTE_CHAT)
-        ok = check_body(headers, access->body_bytes_max, fault);
+    if (ok && generates(route))
+        ok = check_body(headers, access->body_bytes_max, fault) &&
+             read_no_store(headers, fault);
     headers->answer_at_once =
         !ok &&
         (headers->expects || (headers->content_length &&

@@ -10,6 +10,7 @@
 
 enum srv_route_id {
     SRV_ROUTE_CHAT,
+    SRV_ROUTE_COMPLETION,
     SRV_ROUTE_MODELS,
     SRV_ROUTE_HEALTH,
     SRV_ROUTE_STATS,
@@ -33,8 +34,10 @@ struct srv_headers {
     const char *authorization;
     const char *content_type;
     const char *content_length;
+    const char *no_store;
     bool duplicate;      /* one of the above came twice */
     bool answer_at_once; /* set by srv_access_check: do not wait for the body */
+    bool keeps_nothing;  /* set by srv_access_check: X-Coldkv-No-Store asks for it */
     bool expects;        /* the client waits for our word before it sends the body */
 };
 

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The JSON of chat completions. All functions return text on the heap, NULL when memory
- * is short. `content` must be valid UTF-8; it may hold NUL bytes. */
+#include "request.h"
+
+/* The JSON of answers to chats and to completions. All functions return text on the heap,
+ * NULL when memory is short. `content` must be valid UTF-8; it may hold NUL bytes. */
 
 struct srv_usage {
     uint32_t prompt_tokens;
@@ -15,6 +17,7 @@ struct srv_usage {
 };
 
 struct srv_answer_head {
+    enum srv_request_kind kind;
     const char *id;
     const char *model;
     int64_t created_s;
@@ -25,7 +28,8 @@ char *srv_completion_encode(const struct srv_answer_head *head, const char *cont
                             const struct srv_usage *usage);
 
 /* Chunks of a stream. `with_usage`: the client asked for usage, so that every chunk
- * carries the field, null in all but the last. */
+ * carries the field, null in all but the last. The chunk with the role is for chats only.
+ */
 char *srv_chunk_encode_role(const struct srv_answer_head *head, bool with_usage);
 char *srv_chunk_encode_delta(const struct srv_answer_head *head, const char *content,
                              size_t length, bool with_usage);

@@ -1,15 +1,13 @@
-/* The model behind the server: loading, the chat template, tokens, evaluation, sampling.
+/* The model behind the server: loading, the choice of a chat template, evaluation.
  * Invariant: the context holds sequence 0 and no other, is evaluated by one thread, and
  * its parameters never change: batch size, threads and flash attention decide the bits of
  * the result. Failure: creation says why in words; an evaluation that fails leaves the
  * sequence to be cleared. */
-#include "engine.h"
+#include "engine_parts.h"
 
 #include "log.h"
 
 #include <ggml-backend.h>
-#include <limits.h>
-#include <llama.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +16,7 @@
 enum {
     BATCH_SIZE = 512,
     THREADS_MAX = 16,
-    NAME_SIZE = 128,
     PIECE_SIZE = 256,
-};
-
-struct srv_engine {
-    struct llama_model *model;
-    struct llama_context *context;
-    struct llama_context_params params;
-    struct llama_batch batch;
-    struct llama_sampler *sampler;
-    const struct llama_vocab *vocab;
-    const char *chat_template; /* the model's own text or a known name; borrowed */
-    size_t longest_piece_bytes;
-    char *piece;
-    size_t piece_size;
-    bool backend_ready;
-    char name[NAME_SIZE];
 };
 
 static void log_llama(enum ggml_log_level level, const char *text, void *ctx)
@@ -300,82 +282,6 @@ const struct llama_context_params *srv_engine_context_params(
     return &engine->params;
 }
 
-/* The conversation as one text, on the heap. */
-static char *format_chat(const struct srv_engine *engine,
-                         const struct srv_message *messages, size_t count, size_t *length)
-{
-    struct llama_chat_message *chat = calloc(count, sizeof(*chat));
-    char *text = NULL;
-    int32_t needed;
-    size_t i;
-
-    if (!chat)
-        return NULL;
-    for (i = 0; i < count; i++)
-        chat[i] = (struct llama_chat_message){messages[i].role, messages[i].content};
-    needed = llama_chat_apply_template(engine->chat_template, chat, count, true, NULL, 0);
-    if (needed > 0)
-        text = malloc((size_t)needed + 1);
-    if (text)
-        llama_chat_apply_template(engine->chat_template, chat, count, true, text, needed);
-    free(chat);
-    *length = needed > 0 ? (size_t)needed : 0;
-    return text;
-}
-
-/* The beginning-of-text token is put there by hand: some templates bring it along, and
- * asking the tokenizer for it would then give two, and at times an end-of-text token
- * behind the prompt. */
-static int32_t *tokenize_text(const struct srv_engine *engine, const char *text,
-                              size_t length, size_t *count)
-{
-    llama_token bos = llama_vocab_bos(engine->vocab);
-    size_t capacity = length + 16;
-    int32_t *tokens = malloc((capacity + 1) * sizeof(*tokens));
-    int32_t got;
-
-    if (!tokens)
-        return NULL;
-    got = llama_tokenize(engine->vocab, text, (int32_t)length, tokens + 1,
-                         (int32_t)capacity, false, true);
-    if (got <= 0) {
-        free(tokens);
-        return NULL;
-    }
-    *count = (size_t)got;
-    if (llama_vocab_get_add_bos(engine->vocab) && bos != LLAMA_TOKEN_NULL &&
-        tokens[1] != bos) {
-        tokens[0] = bos;
-        ++*count;
-    } else {
-        memmove(tokens, tokens + 1, *count * sizeof(*tokens));
-    }
-    return tokens;
-}
-
-bool srv_engine_tokenize(const struct srv_engine *engine,
-                         const struct srv_message *messages, size_t message_count,
-                         int32_t **tokens, size_t *token_count, struct srv_fault *fault)
-{
-    uint32_t context_size = srv_engine_context_size(engine);
-    size_t length;
-    char *text = format_chat(engine, messages, message_count, &length);
-
-    if (!text)
-        return srv_fault_set(fault, 500, NULL, "messages",
-                             "the chat template cannot format this");
-    if (length > INT32_MAX / 2 || length / engine->longest_piece_bytes > context_size) {
-        free(text);
-        return srv_fault_set(fault, 400, "context_length_exceeded", "messages",
-                             "the messages are far longer than the context of %u tokens",
-                             context_size);
-    }
-    *tokens = tokenize_text(engine, text, length, token_count);
-    free(text);
-    return *tokens ||
-           srv_fault_set(fault, 500, NULL, "messages", "the messages have no tokens");
-}
-
 void srv_engine_clear(struct srv_engine *engine)
 {
     llama_memory_clear(llama_get_memory(engine->context), false);
@@ -405,55 +311,4 @@ const float *srv_engine_logits(struct srv_engine *engine, size_t *count)
 {
     *count = (size_t)llama_vocab_n_tokens(engine->vocab);
     return llama_get_logits_ith(engine->context, -1);
-}
-
-bool srv_engine_set_sampler(struct srv_engine *engine, float temperature, float top_p,
-                            uint32_t seed)
-{
-    struct llama_sampler *chain =
-        llama_sampler_chain_init(llama_sampler_chain_default_params());
-
-    if (engine->sampler)
-        llama_sampler_free(engine->sampler);
-    engine->sampler = chain;
-    if (!chain)
-        return false;
-    if (temperature <= 0.0f) {
-        llama_sampler_chain_add(chain, llama_sampler_init_greedy());
-        return true;
-    }
-    llama_sampler_chain_add(chain, llama_sampler_init_top_p(top_p, 1));
-    llama_sampler_chain_add(chain, llama_sampler_init_temp(temperature));
-    llama_sampler_chain_add(chain, llama_sampler_init_dist(seed));
-    return true;
-}
-
-int32_t srv_engine_sample(struct srv_engine *engine)
-{
-    return llama_sampler_sample(engine->sampler, engine->context, -1);
-}
-
-bool srv_engine_is_end(const struct srv_engine *engine, int32_t token)
-{
-    return llama_vocab_is_eog(engine->vocab, token);
-}
-
-const char *srv_engine_piece(struct srv_engine *engine, int32_t token, size_t *length)
-{
-    int32_t got = llama_token_to_piece(engine->vocab, token, engine->piece,
-                                       (int32_t)engine->piece_size, 0, false);
-
-    if (got < 0) {
-        size_t needed = (size_t) - (long)got;
-        char *larger = realloc(engine->piece, needed);
-
-        if (!larger)
-            return NULL;
-        engine->piece = larger;
-        engine->piece_size = needed;
-        got = llama_token_to_piece(engine->vocab, token, engine->piece, (int32_t)needed,
-                                   0, false);
-    }
-    *length = got > 0 ? (size_t)got : 0;
-    return engine->piece;
 }

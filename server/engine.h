@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chat.h"
 #include "fault.h"
+#include "request.h"
 
 /* The model: everything that needs llama.h is behind this header. One sequence, number 0,
  * alone in its context. */
@@ -41,11 +41,13 @@ struct llama_context *srv_engine_context(struct srv_engine *engine);
 const struct llama_context_params *srv_engine_context_params(
     const struct srv_engine *engine);
 
-/* Formats the conversation up to the opening of the assistant's turn and makes it tokens
- * (the caller frees them). Any thread: needs the vocabulary only. */
+/* The tokens of what a request wants to have evaluated (the caller frees them): the
+ * conversation, formatted up to the opening of the assistant's turn; or the prompt's text
+ * behind the beginning-of-text token, if the model has one; or the prompt's tokens as
+ * they are. Any thread: needs the vocabulary only. */
 bool srv_engine_tokenize(const struct srv_engine *engine,
-                         const struct srv_message *messages, size_t message_count,
-                         int32_t **tokens, size_t *token_count, struct srv_fault *fault);
+                         const struct srv_request *request, int32_t **tokens,
+                         size_t *token_count, struct srv_fault *fault);
 
 /* The rest only from the thread that owns the engine. */
 
@@ -60,9 +62,11 @@ bool srv_engine_evaluate(struct srv_engine *engine, const int32_t *tokens, size_
  * if it was not wanted. */
 const float *srv_engine_logits(struct srv_engine *engine, size_t *count);
 
-/* How the following tokens are chosen; temperature 0 takes the likeliest. */
-bool srv_engine_set_sampler(struct srv_engine *engine, float temperature, float top_p,
-                            uint32_t seed);
+/* How the following tokens are chosen. The penalties see the last 64 tokens, of which the
+ * prompt's count too. */
+bool srv_engine_set_sampler(struct srv_engine *engine,
+                            const struct srv_sampling *sampling, const int32_t *prompt,
+                            size_t prompt_count);
 int32_t srv_engine_sample(struct srv_engine *engine);
 
 bool srv_engine_is_end(const struct srv_engine *engine, int32_t token);

@@ -54,6 +54,7 @@ struct exchange {
     size_t body_bytes; /* counted in http->bodies_bytes until the exchange ends */
     size_t received;
     struct srv_job *job;
+    bool keeps_nothing;
 };
 
 static void suspend(void *connection)
@@ -206,6 +207,10 @@ static bool start_job(struct MHD_Connection *connection, struct exchange *exchan
         return srv_fault_set(&exchange->fault, 500, NULL, NULL, "out of memory");
     job->created_s = srv_now_s();
     job->arrived_ms = srv_now_ms();
+    job->no_store = exchange->keeps_nothing;
+    job->request.kind = exchange->route->id == SRV_ROUTE_COMPLETION
+                            ? SRV_REQUEST_COMPLETION
+                            : SRV_REQUEST_CHAT;
     srv_job_attach(job, connection, info ? info->connect_fd : -1, &waker);
     if (hand_over(exchange, job)) {
         exchange->job = job;
@@ -240,6 +245,7 @@ static enum MHD_Result answer_get(struct MHD_Connection *connection,
         status = atomic_load(&service->stopping) ? 503 : 200;
         break;
     case SRV_ROUTE_CHAT:
+    case SRV_ROUTE_COMPLETION:
     case SRV_ROUTE_FLUSH:
         break;
     }
@@ -319,6 +325,7 @@ static enum MHD_Result take_headers(struct MHD_Connection *connection,
                           &exchange->fault) &&
         headers.answer_at_once)
         return answer_fault(connection, exchange);
+    exchange->keeps_nothing = headers.keeps_nothing;
     return MHD_YES;
 }
 

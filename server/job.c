@@ -49,7 +49,7 @@ void srv_job_unref(struct srv_job *job)
     if (left > 0)
         return;
     pthread_mutex_destroy(&job->mu);
-    srv_chat_deinit(&job->chat);
+    srv_request_deinit(&job->request);
     srv_buf_deinit(&job->body);
     srv_buf_deinit(&job->out);
     free(job->tokens);
@@ -165,7 +165,7 @@ bool srv_job_begin(struct srv_job *job)
     if (job->state == SRV_JOB_QUEUED) {
         job->state = SRV_JOB_RUNNING;
         begun = true;
-        if (job->chat.stream) {
+        if (job->request.stream) {
             job->commenced = true;
             wake(job);
         }
@@ -270,7 +270,7 @@ void srv_job_tick(struct srv_job *job)
     static const char comment[] = ": keep-alive\n\n";
 
     pthread_mutex_lock(&job->mu);
-    if (job->chat.stream && !is_over(job)) {
+    if (job->request.stream && !is_over(job)) {
         /* A client that does not read what is there needs no further comments. */
         if (!job->written && job->out_at == job->out.length)
             (void)append(job, comment, sizeof(comment) - 1);

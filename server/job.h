@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "buf.h"
-#include "chat.h"
 #include "fault.h"
+#include "request.h"
 
 enum { SRV_JOB_ID_SIZE = 40 };
 
@@ -32,14 +32,15 @@ struct srv_waker {
 struct srv_job {
     /* Until it is prepared, then empty. */
     struct srv_buf body;
-    /* Set while it is prepared, then only read. */
-    struct srv_chat chat;
+    /* Set while it is prepared, then only read; its kind is there from the start. */
+    struct srv_request request;
     int32_t *tokens;
     size_t token_count;
     uint32_t max_tokens;
-    bool no_store; /* the client wants nothing of it kept */
+    bool no_store; /* the client wants nothing of it kept; set from the start */
     char id[SRV_JOB_ID_SIZE];
-    const char *model; /* what answers call it; borrowed from chat or from the server */
+    const char
+        *model; /* what answers call it; borrowed from request or from the server */
     int64_t created_s;
     double arrived_ms;
     const struct srv_waker *waker;

@@ -107,7 +107,7 @@ static bool check_fields(json_t *item, size_t number, struct srv_fault *fault)
     return true;
 }
 
-static bool read_message(json_t *item, size_t number, struct srv_chat *chat,
+static bool read_message(json_t *item, size_t number, struct srv_request *request,
                          struct srv_fault *fault)
 {
     struct srv_buf text = {0};
@@ -129,25 +129,26 @@ static bool read_message(json_t *item, size_t number, struct srv_chat *chat,
         srv_buf_deinit(&text);
         return false;
     }
-    chat->messages[chat->message_count++] =
+    request->messages[request->message_count++] =
         (struct srv_message){.role = role, .content = text.data};
     return true;
 }
 
-bool srv_messages_read(json_t *value, struct srv_chat *chat, struct srv_fault *fault)
+bool srv_messages_read(json_t *value, const char *name, struct srv_request *request,
+                       struct srv_fault *fault)
 {
     size_t count = json_array_size(value);
     size_t i;
 
     if (!json_is_array(value) || count == 0 || count > SRV_MESSAGES_MAX)
-        return srv_fault_set(fault, 400, "invalid_value", "messages",
-                             "'messages' must be an array of 1 to %d messages",
+        return srv_fault_set(fault, 400, "invalid_value", name,
+                             "'%s' must be an array of 1 to %d messages", name,
                              SRV_MESSAGES_MAX);
-    chat->messages = calloc(count, sizeof(*chat->messages));
-    if (!chat->messages)
+    request->messages = calloc(count, sizeof(*request->messages));
+    if (!request->messages)
         return srv_fault_set(fault, 500, NULL, NULL, "out of memory");
     for (i = 0; i < count; i++) {
-        if (!read_message(json_array_get(value, i), i, chat, fault))
+        if (!read_message(json_array_get(value, i), i, request, fault))
             return false;
     }
     return true;

@@ -1,13 +1,10 @@
 #ifndef COLDKV_SERVER_MESSAGES_H
 #define COLDKV_SERVER_MESSAGES_H
 
-#include "chat.h"
+#include "fields.h"
 
-#include <jansson.h>
-#include <stdbool.h>
-
-/* Reads the array "messages" into `chat`. What was read before a failure stays there for
- * srv_chat_deinit. */
-bool srv_messages_read(json_t *value, struct srv_chat *chat, struct srv_fault *fault);
+/* Reads the array "messages"; a srv_field_reader. */
+bool srv_messages_read(json_t *value, const char *name, struct srv_request *request,
+                       struct srv_fault *fault);
 
 #endif

@@ -10,18 +10,18 @@
 static bool fits_context(const struct srv_job *job, uint32_t context_size,
                          struct srv_fault *fault)
 {
-    uint32_t max_tokens = job->chat.max_tokens;
+    const char *input = srv_request_input_name(job->request.kind);
+    uint32_t max_tokens = job->request.max_tokens;
 
     if (job->token_count + (max_tokens > 0 ? max_tokens : 1) <= context_size)
         return true;
     if (max_tokens == 0)
-        return srv_fault_set(fault, 400, "context_length_exceeded", "messages",
-                             "the messages have %zu tokens, the context has %u",
+        return srv_fault_set(fault, 400, "context_length_exceeded", input,
+                             "'%s' has %zu tokens, the context has %u", input,
                              job->token_count, context_size);
-    return srv_fault_set(
-        fault, 400, "context_length_exceeded", "messages",
-        "the messages have %zu tokens and max_tokens is %u, the context has %u",
-        job->token_count, max_tokens, context_size);
+    return srv_fault_set(fault, 400, "context_length_exceeded", input,
+                         "'%s' has %zu tokens and max_tokens is %u, the context has %u",
+                         input, job->token_count, max_tokens, context_size);
 }
 
 static bool random_bytes(void *data, size_t size)
@@ -39,11 +39,14 @@ static bool choose_id_and_seed(struct srv_job *job)
 
     if (!random_bytes(random, sizeof(random)))
         return false;
-    used = (size_t)snprintf(job->id, sizeof(job->id), "chatcmpl-");
+    used =
+        (size_t)snprintf(job->id, sizeof(job->id), "%s",
+                         job->request.kind == SRV_REQUEST_CHAT ? "chatcmpl-" : "cmpl-");
     for (i = 0; i < sizeof(random); i++)
         used +=
             (size_t)snprintf(job->id + used, sizeof(job->id) - used, "%02x", random[i]);
-    return job->chat.has_seed || random_bytes(&job->chat.seed, sizeof(job->chat.seed));
+    return job->request.has_seed ||
+           random_bytes(&job->request.sampling.seed, sizeof(job->request.sampling.seed));
 }
 
 static bool prepare(struct srv_service *service, struct srv_job *job,
@@ -51,21 +54,20 @@ static bool prepare(struct srv_service *service, struct srv_job *job,
 {
     const struct srv_engine *engine = service->engine;
     uint32_t context_size = srv_engine_context_size(engine);
-    struct srv_chat *chat = &job->chat;
+    struct srv_request *request = &job->request;
     const char *body = job->body.data ? job->body.data : "";
 
-    if (!srv_chat_parse(body, job->body.length, chat, fault))
+    if (!srv_request_parse(request->kind, body, job->body.length, request, fault))
         return false;
     srv_buf_deinit(&job->body);
-    if (!srv_engine_tokenize(engine, chat->messages, chat->message_count, &job->tokens,
-                             &job->token_count, fault) ||
+    if (!srv_engine_tokenize(engine, request, &job->tokens, &job->token_count, fault) ||
         !fits_context(job, context_size, fault))
         return false;
     if (!choose_id_and_seed(job))
         return srv_fault_set(fault, 500, NULL, NULL, "no random numbers");
-    job->model = chat->model ? chat->model : srv_engine_model_name(engine);
-    job->max_tokens =
-        chat->max_tokens ? chat->max_tokens : context_size - (uint32_t)job->token_count;
+    job->model = request->model ? request->model : srv_engine_model_name(engine);
+    job->max_tokens = request->max_tokens ? request->max_tokens
+                                          : context_size - (uint32_t)job->token_count;
     return true;
 }
 

@@ -31,11 +31,11 @@ static bool send_text(struct srv_reply *reply)
 {
     bool ok;
 
-    if (!reply->job->chat.stream || reply->text.length == 0)
+    if (!reply->job->request.stream || reply->text.length == 0)
         return true;
     ok = send_event(reply, srv_chunk_encode_delta(&reply->head, reply->text.data,
                                                   reply->text.length,
-                                                  reply->job->chat.include_usage));
+                                                  reply->job->request.include_usage));
     srv_buf_clear(&reply->text);
     return ok;
 }
@@ -44,17 +44,20 @@ bool srv_reply_begin(struct srv_reply *reply, struct srv_job *job)
 {
     *reply = (struct srv_reply){
         .job = job,
-        .head = {.id = job->id, .model = job->model, .created_s = job->created_s},
+        .head = {.kind = job->request.kind,
+                 .id = job->id,
+                 .model = job->model,
+                 .created_s = job->created_s},
     };
-    srv_stop_init(&reply->stop, (const char *const *)job->chat.stops,
-                  job->chat.stop_count);
+    srv_stop_init(&reply->stop, (const char *const *)job->request.stops,
+                  job->request.stop_count);
     if (!srv_buf_append(&reply->text, "", 0) ||
         !srv_buf_append(&reply->characters, "", 0))
         return false;
-    if (!job->chat.stream)
+    if (!job->request.stream || job->request.kind != SRV_REQUEST_CHAT)
         return true;
     return send_event(reply,
-                      srv_chunk_encode_role(&reply->head, job->chat.include_usage));
+                      srv_chunk_encode_role(&reply->head, job->request.include_usage));
 }
 
 bool srv_reply_add(struct srv_reply *reply, const char *bytes, size_t length)
@@ -83,7 +86,7 @@ bool srv_reply_flush(struct srv_reply *reply)
 static bool finish_stream(struct srv_reply *reply, const char *finish_reason,
                           const struct srv_usage *usage)
 {
-    bool with_usage = reply->job->chat.include_usage;
+    bool with_usage = reply->job->request.include_usage;
     struct srv_buf rest = {0};
     bool ok = append_event(
         &rest, srv_chunk_encode_finish(&reply->head, finish_reason, with_usage));
@@ -102,7 +105,7 @@ bool srv_reply_finish(struct srv_reply *reply, const char *finish_reason,
 {
     char *json;
 
-    if (reply->job->chat.stream)
+    if (reply->job->request.stream)
         return finish_stream(reply, finish_reason, usage);
     json = srv_completion_encode(&reply->head, reply->text.data, reply->text.length,
                                  finish_reason, usage);

@@ -21,7 +21,8 @@ struct srv_reply {
     struct srv_buf text;       /* the whole text, or for a stream what is not sent yet */
 };
 
-/* For a stream sends the first chunk. All of these: false = cancelled or no memory. */
+/* For a streamed chat sends the first chunk. All of these: false = cancelled or no
+ * memory. */
 bool srv_reply_begin(struct srv_reply *reply, struct srv_job *job);
 bool srv_reply_add(struct srv_reply *reply, const char *bytes, size_t length);
 

@@ -36,8 +36,8 @@ char *srv_service_health(struct srv_service *service);
 char *srv_service_stats(struct srv_service *service);
 char *srv_service_metrics(struct srv_service *service);
 
-/* Takes a chat request, whose connection is attached. Everything else that may be wrong
- * with it is found by the preparer. */
+/* Takes a chat or completion, whose connection is attached. Everything else that may be
+ * wrong with it is found by the preparer. */
 bool srv_service_accept(struct srv_service *service, struct srv_job *job,
                         struct srv_fault *fault);
 

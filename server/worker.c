@@ -172,12 +172,12 @@ static enum outcome generate(struct turn *turn)
 
 static enum outcome run(struct turn *turn)
 {
-    const struct srv_chat *chat = &turn->job->chat;
+    const struct srv_job *job = turn->job;
     enum outcome outcome;
 
     if (!turn->evaluated || !turn->generated ||
-        !srv_engine_set_sampler(turn->worker->engine, chat->temperature, chat->top_p,
-                                chat->seed))
+        !srv_engine_set_sampler(turn->worker->engine, &job->request.sampling, job->tokens,
+                                job->token_count))
         return OUTCOME_FAILED;
     if (!srv_reply_begin(&turn->reply, turn->job))
         return lost(turn);
@@ -292,7 +292,7 @@ static void serve(struct srv_worker *worker, struct srv_job *job)
     enum outcome outcome;
     bool may_keep;
 
-    turn.ns = job->chat.cache_salt ? job->chat.cache_salt : "";
+    turn.ns = job->request.cache_salt ? job->request.cache_salt : "";
     turn.evaluated = calloc(job->token_count + job->max_tokens, sizeof(*turn.evaluated));
     turn.generated = calloc(job->max_tokens, sizeof(*turn.generated));
     outcome = run(&turn);

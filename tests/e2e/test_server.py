@@ -282,7 +282,6 @@ class Answers(ServerTest):
             "logprobs": True,
             "response_format": {"type": "json_object"},
             "logit_bias": {"5": 1},
-            "frequency_penalty": 0.5,
         }
         for field, value in cases.items():
             with self.subTest(field=field):

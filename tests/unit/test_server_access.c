@@ -41,6 +41,8 @@ static void test_routes_and_methods(void **state)
 
     (void)state;
     assert_int_equal(check(&open_door, "POST", "/v1/chat/completions", headers), 200);
+    assert_int_equal(check(&open_door, "POST", "/v1/completions", headers), 200);
+    assert_int_equal(check(&open_door, "GET", "/v1/completions", headers), 405);
     assert_int_equal(check(&open_door, "GET", "/v1/models", headers), 200);
     assert_int_equal(check(&open_door, "HEAD", "/health", headers), 200);
     assert_int_equal(check(&open_door, "GET", "/stats", headers), 200);
@@ -135,6 +137,44 @@ static void test_the_body_is_bounded(void **state)
     assert_int_equal(check(&open_door, "POST", "/v1/chat/completions", headers), 413);
 }
 
+static bool keeps_nothing(const char *path, const char *value, int *status)
+{
+    struct srv_headers headers = plain_headers();
+    struct srv_fault fault = {0};
+
+    if (value)
+        srv_headers_add(&headers, "x-coldkv-no-store", value);
+    *status = 200;
+    if (!srv_access_check(&open_door, srv_route_find(path), "POST", &headers, &fault))
+        *status = fault.status;
+    return headers.keeps_nothing;
+}
+
+static void test_who_wants_nothing_kept_says_so_clearly(void **state)
+{
+    static const char *const paths[] = {"/v1/chat/completions", "/v1/completions"};
+    int status;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        assert_false(keeps_nothing(paths[i], NULL, &status));
+        assert_int_equal(status, 200);
+        assert_false(keeps_nothing(paths[i], "0", &status));
+        assert_int_equal(status, 200);
+        assert_false(keeps_nothing(paths[i], "False", &status));
+        assert_int_equal(status, 200);
+        assert_true(keeps_nothing(paths[i], "1", &status));
+        assert_int_equal(status, 200);
+        assert_true(keeps_nothing(paths[i], "true", &status));
+        assert_int_equal(status, 200);
+        assert_false(keeps_nothing(paths[i], "yes", &status));
+        assert_int_equal(status, 400);
+        assert_false(keeps_nothing(paths[i], "", &status));
+        assert_int_equal(status, 400);
+    }
+}
+
 /* Whoever is refused while a body is still to come is answered at once only when the body
  * is too long to be read, or would not be sent without our word. */
 static void test_when_a_refusal_waits_for_the_body(void **state)
@@ -174,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_a_key_is_asked_for_everywhere_but_at_health),
         cmocka_unit_test(test_the_body_is_json),
         cmocka_unit_test(test_the_body_is_bounded),
+        cmocka_unit_test(test_who_wants_nothing_kept_says_so_clearly),
         cmocka_unit_test(test_when_a_refusal_waits_for_the_body),
     };
 

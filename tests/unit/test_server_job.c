@@ -39,7 +39,7 @@ static struct srv_job *make_job(bool stream)
     struct srv_job *job = srv_job_create(&body);
 
     assert_non_null(job);
-    job->chat.stream = stream;
+    job->request.stream = stream;
     return job;
 }
 

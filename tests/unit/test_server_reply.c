@@ -19,10 +19,10 @@ static struct srv_job *make_job(bool stream, bool include_usage, const char *sto
     struct srv_job *job = srv_job_create(&body);
 
     assert_non_null(job);
-    job->chat.stream = stream;
-    job->chat.include_usage = include_usage;
+    job->request.stream = stream;
+    job->request.include_usage = include_usage;
     if (stop)
-        job->chat.stops[job->chat.stop_count++] = strdup(stop);
+        job->request.stops[job->request.stop_count++] = strdup(stop);
     strcpy(job->id, "chatcmpl-1");
     job->model = "m";
     job->created_s = 5;
@@ -149,6 +149,40 @@ static void test_an_empty_answer_has_empty_content(void **state)
     json_decref(json);
 }
 
+#define TEXT_CHUNK(text, reason)                                                         \
+    "data: {\"id\":\"chatcmpl-1\",\"object\":\"text_completion\",\"created\":5,"         \
+    "\"model\":\"m\",\"choices\":[{\"index\":0,\"text\":" text ",\"logprobs\":null,"     \
+    "\"finish_reason\":" reason "}]}\n\n"
+
+static void test_a_streamed_completion_has_text_and_no_role(void **state)
+{
+    const char *const pieces[] = {"a\xE2\x82", "\xAC"};
+    struct srv_job *job = make_job(true, false, NULL);
+    char out[4096];
+
+    (void)state;
+    job->request.kind = SRV_REQUEST_COMPLETION;
+    run(job, pieces, 2, "length", out, sizeof(out));
+    assert_string_equal(out,
+                        TEXT_CHUNK("\"a\"", "null") TEXT_CHUNK("\"\xE2\x82\xAC\"", "null")
+                            TEXT_CHUNK("\"\"", "\"length\"") "data: [DONE]\n\n");
+}
+
+static void test_a_whole_completion(void **state)
+{
+    const char *const pieces[] = {"so ", "it is"};
+    struct srv_job *job = make_job(false, false, NULL);
+    char out[4096];
+
+    (void)state;
+    job->request.kind = SRV_REQUEST_COMPLETION;
+    run(job, pieces, 2, "stop", out, sizeof(out));
+    assert_string_equal(
+        out, "{\"id\":\"chatcmpl-1\",\"object\":\"text_completion\",\"created\":5,"
+             "\"model\":\"m\",\"choices\":[{\"index\":0,\"text\":\"so it is\","
+             "\"logprobs\":null,\"finish_reason\":\"stop\"}]," USAGE "}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +192,8 @@ int main(void)
         cmocka_unit_test(test_held_text_comes_out_at_the_end),
         cmocka_unit_test(test_a_whole_answer),
         cmocka_unit_test(test_an_empty_answer_has_empty_content),
+        cmocka_unit_test(test_a_streamed_completion_has_text_and_no_role),
+        cmocka_unit_test(test_a_whole_completion),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

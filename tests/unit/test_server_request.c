@@ -1,5 +1,5 @@
-/* Validation of chat completion requests. */
-#include "chat.h"
+/* Validation of chat and completion requests. */
+#include "request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,32 +13,33 @@
 
 #define MESSAGES "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]"
 
-static bool parse(const char *body, struct srv_chat *chat, struct srv_fault *fault)
+static bool parse(const char *body, struct srv_request *request, struct srv_fault *fault)
 {
     *fault = (struct srv_fault){0};
-    return srv_chat_parse(body, strlen(body), chat, fault);
+    return srv_request_parse(SRV_REQUEST_CHAT, body, strlen(body), request, fault);
 }
 
 /* A request with one more field beside the messages. */
-static bool parse_with(const char *field, struct srv_chat *chat, struct srv_fault *fault)
+static bool parse_with(const char *field, struct srv_request *request,
+                       struct srv_fault *fault)
 {
     char body[8192];
 
     snprintf(body, sizeof(body), "{" MESSAGES ",%s}", field);
-    return parse(body, chat, fault);
+    return parse(body, request, fault);
 }
 
 static void expect_refused(const char *body, int status, const char *param)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
-    assert_false(parse(body, &chat, &fault));
+    assert_false(parse(body, &request, &fault));
     assert_int_equal(fault.status, status);
     assert_string_equal(fault.param, param);
     assert_true(param[0] == '\0' || strstr(fault.message, param) != NULL);
     assert_string_equal(fault.type, "invalid_request_error");
-    assert_null(chat.messages);
+    assert_null(request.messages);
 }
 
 static void expect_field_refused(const char *field, const char *param)
@@ -51,38 +52,38 @@ static void expect_field_refused(const char *field, const char *param)
 
 static void expect_field_accepted(const char *field)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
-    if (!parse_with(field, &chat, &fault))
+    if (!parse_with(field, &request, &fault))
         fail_msg("%s: %s", field, fault.message);
-    srv_chat_deinit(&chat);
+    srv_request_deinit(&request);
 }
 
 static void test_a_minimal_request_has_the_defaults(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
-    assert_true(parse("{" MESSAGES "}", &chat, &fault));
-    assert_int_equal(chat.message_count, 1);
-    assert_string_equal(chat.messages[0].role, "user");
-    assert_string_equal(chat.messages[0].content, "hi");
-    assert_null(chat.model);
-    assert_int_equal(chat.max_tokens, 0);
-    assert_true(chat.temperature == 1.0f);
-    assert_true(chat.top_p == 1.0f);
-    assert_false(chat.has_seed);
-    assert_int_equal(chat.stop_count, 0);
-    assert_false(chat.stream);
-    assert_false(chat.include_usage);
-    srv_chat_deinit(&chat);
+    assert_true(parse("{" MESSAGES "}", &request, &fault));
+    assert_int_equal(request.message_count, 1);
+    assert_string_equal(request.messages[0].role, "user");
+    assert_string_equal(request.messages[0].content, "hi");
+    assert_null(request.model);
+    assert_int_equal(request.max_tokens, 0);
+    assert_true(request.sampling.temperature == 1.0f);
+    assert_true(request.sampling.top_p == 1.0f);
+    assert_false(request.has_seed);
+    assert_int_equal(request.stop_count, 0);
+    assert_false(request.stream);
+    assert_false(request.include_usage);
+    srv_request_deinit(&request);
 }
 
 static void test_every_supported_field_is_read(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
@@ -90,30 +91,146 @@ static void test_every_supported_field_is_read(void **state)
         parse_with("\"model\":\"m\",\"max_tokens\":7,\"temperature\":0.5,\"top_p\":0.25,"
                    "\"seed\":42,\"stop\":[\"a\",\"b\"],\"stream\":true,"
                    "\"stream_options\":{\"include_usage\":true}",
-                   &chat, &fault));
-    assert_string_equal(chat.model, "m");
-    assert_int_equal(chat.max_tokens, 7);
-    assert_true(chat.temperature == 0.5f);
-    assert_true(chat.top_p == 0.25f);
-    assert_true(chat.has_seed);
-    assert_int_equal(chat.seed, 42);
-    assert_int_equal(chat.stop_count, 2);
-    assert_string_equal(chat.stops[0], "a");
-    assert_string_equal(chat.stops[1], "b");
-    assert_true(chat.stream);
-    assert_true(chat.include_usage);
-    srv_chat_deinit(&chat);
+                   &request, &fault));
+    assert_string_equal(request.model, "m");
+    assert_int_equal(request.max_tokens, 7);
+    assert_true(request.sampling.temperature == 0.5f);
+    assert_true(request.sampling.top_p == 0.25f);
+    assert_true(request.has_seed);
+    assert_int_equal(request.sampling.seed, 42);
+    assert_int_equal(request.stop_count, 2);
+    assert_string_equal(request.stops[0], "a");
+    assert_string_equal(request.stops[1], "b");
+    assert_true(request.stream);
+    assert_true(request.include_usage);
+    srv_request_deinit(&request);
+}
+
+static void test_every_way_of_sampling_is_read(void **state)
+{
+    struct srv_request request;
+    struct srv_fault fault;
+
+    (void)state;
+    assert_true(parse("{" MESSAGES "}", &request, &fault));
+    assert_int_equal(request.sampling.top_k, 0);
+    assert_true(request.sampling.min_p == 0.0f);
+    assert_true(request.sampling.repetition_penalty == 1.0f);
+    assert_true(request.sampling.frequency_penalty == 0.0f);
+    assert_true(request.sampling.presence_penalty == 0.0f);
+    srv_request_deinit(&request);
+    assert_true(parse_with("\"top_k\":40,\"min_p\":0.125,\"repeat_penalty\":1.5,"
+                           "\"frequency_penalty\":-2,\"presence_penalty\":0.5",
+                           &request, &fault));
+    assert_int_equal(request.sampling.top_k, 40);
+    assert_true(request.sampling.min_p == 0.125f);
+    assert_true(request.sampling.repetition_penalty == 1.5f);
+    assert_true(request.sampling.frequency_penalty == -2.0f);
+    assert_true(request.sampling.presence_penalty == 0.5f);
+    srv_request_deinit(&request);
+    assert_true(parse_with("\"top_k\":-1", &request, &fault));
+    assert_int_equal(request.sampling.top_k, 0);
+    srv_request_deinit(&request);
+}
+
+static void test_a_salt_has_up_to_256_bytes(void **state)
+{
+    struct srv_request request;
+    struct srv_fault fault;
+    char field[300];
+
+    (void)state;
+    snprintf(field, sizeof(field), "\"cache_salt\":\"%0256d\"", 0);
+    assert_true(parse_with(field, &request, &fault));
+    assert_int_equal(strlen(request.cache_salt), 256);
+    srv_request_deinit(&request);
+    snprintf(field, sizeof(field), "\"cache_salt\":\"%0257d\"", 0);
+    expect_field_refused(field, "cache_salt");
+}
+
+static bool parse_completion(const char *body, struct srv_request *request,
+                             struct srv_fault *fault)
+{
+    *fault = (struct srv_fault){0};
+    return srv_request_parse(SRV_REQUEST_COMPLETION, body, strlen(body), request, fault);
+}
+
+static void test_prompts_are_texts_or_tokens(void **state)
+{
+    static const char *const texts[] = {"{\"prompt\":\"once\"}",
+                                        "{\"prompt\":[\"once\"]}"};
+    static const char *const tokens[] = {"{\"prompt\":[7,0,2147483647]}",
+                                         "{\"prompt\":[[7,0,2147483647]]}"};
+    struct srv_request request;
+    struct srv_fault fault;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        assert_true(parse_completion(texts[i], &request, &fault));
+        assert_int_equal(request.kind, SRV_REQUEST_COMPLETION);
+        assert_string_equal(request.prompt, "once");
+        assert_int_equal(request.prompt_token_count, 0);
+        assert_int_equal(request.max_tokens, 16);
+        srv_request_deinit(&request);
+        assert_true(parse_completion(tokens[i], &request, &fault));
+        assert_null(request.prompt);
+        assert_int_equal(request.prompt_token_count, 3);
+        assert_int_equal(request.prompt_tokens[0], 7);
+        assert_int_equal(request.prompt_tokens[1], 0);
+        assert_int_equal(request.prompt_tokens[2], INT32_MAX);
+        srv_request_deinit(&request);
+    }
+}
+
+static void test_bad_completions_are_refused_by_name(void **state)
+{
+    static const char *const bodies[][2] = {
+        {"{}", "prompt"},
+        {"{\"prompt\":null}", "prompt"},
+        {"{\"prompt\":\"\"}", "prompt"},
+        {"{\"prompt\":[]}", "prompt"},
+        {"{\"prompt\":[[]]}", "prompt"},
+        {"{\"prompt\":[\"\"]}", "prompt"},
+        {"{\"prompt\":{}}", "prompt"},
+        {"{\"prompt\":7}", "prompt"},
+        {"{\"prompt\":[\"a\",\"b\"]}", "prompt"},
+        {"{\"prompt\":[[1],[2]]}", "prompt"},
+        {"{\"prompt\":[1,\"a\"]}", "prompt"},
+        {"{\"prompt\":[1,-1]}", "prompt"},
+        {"{\"prompt\":[1,2147483648]}", "prompt"},
+        {"{\"prompt\":[1.5]}", "prompt"},
+        {"{\"prompt\":\"x\",\"messages\":[]}", "messages"},
+        {"{\"prompt\":\"x\",\"max_completion_tokens\":1}", "max_completion_tokens"},
+        {"{\"prompt\":\"x\",\"echo\":true}", "echo"},
+        {"{\"prompt\":\"x\",\"best_of\":2}", "best_of"},
+        {"{\"prompt\":\"x\",\"suffix\":\"y\"}", "suffix"},
+        {"{\"prompt\":\"x\",\"logprobs\":0}", "logprobs"},
+    };
+    struct srv_request request;
+    struct srv_fault fault;
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        if (parse_completion(bodies[i][0], &request, &fault))
+            fail_msg("accepted: %s", bodies[i][0]);
+        assert_int_equal(fault.status, 400);
+        assert_string_equal(fault.param, bodies[i][1]);
+        assert_null(request.prompt);
+        assert_null(request.prompt_tokens);
+    }
 }
 
 static void test_both_names_of_the_limit(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
-    assert_true(parse_with("\"max_completion_tokens\":9", &chat, &fault));
-    assert_int_equal(chat.max_tokens, 9);
-    srv_chat_deinit(&chat);
+    assert_true(parse_with("\"max_completion_tokens\":9", &request, &fault));
+    assert_int_equal(request.max_tokens, 9);
+    srv_request_deinit(&request);
     expect_field_accepted("\"max_tokens\":9,\"max_completion_tokens\":9");
     expect_field_refused("\"max_tokens\":8,\"max_completion_tokens\":9",
                          "max_completion_tokens");
@@ -121,21 +238,21 @@ static void test_both_names_of_the_limit(void **state)
 
 static void test_seeds_differ_when_only_their_upper_half_does(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
-    assert_true(parse_with("\"seed\":4294967296", &chat, &fault));
-    assert_int_equal(chat.seed, 1);
-    srv_chat_deinit(&chat);
-    assert_true(parse_with("\"seed\":-1", &chat, &fault));
-    assert_true(chat.has_seed);
-    srv_chat_deinit(&chat);
+    assert_true(parse_with("\"seed\":4294967296", &request, &fault));
+    assert_int_equal(request.sampling.seed, 1);
+    srv_request_deinit(&request);
+    assert_true(parse_with("\"seed\":-1", &request, &fault));
+    assert_true(request.has_seed);
+    srv_request_deinit(&request);
 }
 
 static void test_content_in_parts_is_joined(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
@@ -145,14 +262,14 @@ static void test_content_in_parts_is_joined(void **state)
               "{\"role\":\"user\",\"content\":\"\"},"
               "{\"role\":\"assistant\",\"content\":\"c\",\"refusal\":null,"
               "\"tool_calls\":[],\"annotations\":[]}]}",
-              &chat, &fault));
-    assert_int_equal(chat.message_count, 3);
-    assert_string_equal(chat.messages[0].role, "system");
-    assert_string_equal(chat.messages[0].content, "ab");
-    assert_string_equal(chat.messages[1].content, "");
-    assert_string_equal(chat.messages[2].role, "assistant");
-    assert_string_equal(chat.messages[2].content, "c");
-    srv_chat_deinit(&chat);
+              &request, &fault));
+    assert_int_equal(request.message_count, 3);
+    assert_string_equal(request.messages[0].role, "system");
+    assert_string_equal(request.messages[0].content, "ab");
+    assert_string_equal(request.messages[1].content, "");
+    assert_string_equal(request.messages[2].role, "assistant");
+    assert_string_equal(request.messages[2].content, "c");
+    srv_request_deinit(&request);
 }
 
 static void test_unsupported_fields_are_refused_by_name(void **state)
@@ -171,8 +288,8 @@ static void test_unsupported_fields_are_refused_by_name(void **state)
         {"\"logit_bias\":{\"1\":5}", "logit_bias"},
         {"\"response_format\":{\"type\":\"json_object\"}", "response_format"},
         {"\"response_format\":{\"type\":\"text\",\"x\":1}", "response_format"},
-        {"\"frequency_penalty\":0.5", "frequency_penalty"},
-        {"\"presence_penalty\":-1", "presence_penalty"},
+        {"\"prompt\":\"x\"", "prompt"},
+        {"\"echo\":false", "echo"},
         {"\"modalities\":[\"text\",\"audio\"]", "modalities"},
         {"\"audio\":{\"voice\":\"x\"}", "audio"},
         {"\"prediction\":{\"type\":\"content\"}", "prediction"},
@@ -181,7 +298,6 @@ static void test_unsupported_fields_are_refused_by_name(void **state)
         {"\"web_search_options\":{}", "web_search_options"},
         {"\"store\":true", "store"},
         {"\"service_tier\":\"flex\"", "service_tier"},
-        {"\"top_k\":40", "top_k"},
         {"\"grammar\":\"x\"", "grammar"},
         {"\"stream\":true,\"stream_options\":{\"x\":1}", "stream_options"},
         {"\"stream_options\":{\"include_usage\":true}", "stream_options"},
@@ -208,6 +324,11 @@ static void test_defaults_of_unsupported_fields_are_accepted(void **state)
         "\"top_logprobs\":0",
         "\"logit_bias\":{}",
         "\"response_format\":{\"type\":\"text\"}",
+        "\"top_k\":0",
+        "\"top_k\":-1",
+        "\"min_p\":0",
+        "\"repetition_penalty\":1.25,\"repeat_penalty\":1.25",
+        "\"cache_salt\":null",
         "\"frequency_penalty\":0",
         "\"presence_penalty\":0.0",
         "\"modalities\":[\"text\"]",
@@ -246,6 +367,20 @@ static void test_values_out_of_range_are_refused_by_name(void **state)
         {"\"temperature\":\"1\"", "temperature"},
         {"\"top_p\":0", "top_p"},
         {"\"top_p\":1.1", "top_p"},
+        {"\"top_k\":-2", "top_k"},
+        {"\"top_k\":1.5", "top_k"},
+        {"\"top_k\":2147483648", "top_k"},
+        {"\"min_p\":-0.1", "min_p"},
+        {"\"min_p\":1.1", "min_p"},
+        {"\"repetition_penalty\":0", "repetition_penalty"},
+        {"\"repetition_penalty\":10.5", "repetition_penalty"},
+        {"\"repeat_penalty\":\"1\"", "repeat_penalty"},
+        {"\"repetition_penalty\":1.0,\"repeat_penalty\":1.1", "repeat_penalty"},
+        {"\"repeat_penalty\":1.1,\"repetition_penalty\":1.0", "repetition_penalty"},
+        {"\"frequency_penalty\":2.1", "frequency_penalty"},
+        {"\"presence_penalty\":-2.1", "presence_penalty"},
+        {"\"cache_salt\":\"\"", "cache_salt"},
+        {"\"cache_salt\":1", "cache_salt"},
         {"\"seed\":1.5", "seed"},
         {"\"seed\":\"1\"", "seed"},
         {"\"stop\":\"\"", "stop"},
@@ -334,11 +469,11 @@ static void test_depth_is_bounded_but_not_inside_strings(void **state)
 
 static void test_names_from_outside_are_made_printable(void **state)
 {
-    struct srv_chat chat;
+    struct srv_request request;
     struct srv_fault fault;
 
     (void)state;
-    assert_false(parse_with("\"a\\n\xC3\xA9\":1", &chat, &fault));
+    assert_false(parse_with("\"a\\n\xC3\xA9\":1", &request, &fault));
     assert_string_equal(fault.param, "a\?\?\?");
     assert_string_equal(fault.message, "unknown field 'a\?\?\?'");
 }
@@ -368,6 +503,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_minimal_request_has_the_defaults),
         cmocka_unit_test(test_every_supported_field_is_read),
+        cmocka_unit_test(test_every_way_of_sampling_is_read),
+        cmocka_unit_test(test_a_salt_has_up_to_256_bytes),
+        cmocka_unit_test(test_prompts_are_texts_or_tokens),
+        cmocka_unit_test(test_bad_completions_are_refused_by_name),
         cmocka_unit_test(test_both_names_of_the_limit),
         cmocka_unit_test(test_seeds_differ_when_only_their_upper_half_does),
         cmocka_unit_test(test_content_in_parts_is_joined),
